@@ -56,8 +56,9 @@ typedef struct Buf {
   u32 offset;     // stages (place): of stage 0, from the ring's offset; of tiles 1024 divides it
 } Buf;
 
-// Does a caller give it?
+// Does a caller give it? Is it one of those that the kernel writes?
 static inline bool sc_is_argument(const Buf *b) { return b->space == SP_TENSOR && !b->workspace; }
+static inline bool sc_is_output(const Buf *b) { return sc_is_argument(b) && b->dir & SCHEDC_OUT; }
 
 // One position of a view. In kernels `base` is uniform and the element is base + variable; in
 // specifications `var` is -1 and `base` may be any integer expression of index variables.
@@ -167,7 +168,7 @@ typedef struct Loop {
   Span span;
 } Loop;
 
-// `let v = e` of a scalar, for its name where it is printed or reported; e is like any expression.
+// A scalar `let v = e`, kept only so that printed and emitted code and reports can use the name v.
 typedef struct Let {
   Sym name;
   u32 role;  // SC_NONE: of the kernel
@@ -244,8 +245,9 @@ static inline u32 sc_closed_by(const Code *code, u32 open) {
   return code->at[end].op == OP_ELSE ? code->at[end].nest : end;
 }
 
-// By what is under way on them, and what is true on each of those; or also by what their conditions
-// say, where the same is under way.
+// How the paths of a role are told apart. PATHS_BY_STATE: paths are united if the same products,
+// copies, stages and turns are under way on them. PATHS_BY_CONDITIONS: such paths still stay apart
+// if a condition holds on one and not on the other.
 enum { PATHS_BY_STATE = 1, PATHS_BY_CONDITIONS = 2 };
 typedef struct Role {
   Sym name;
@@ -462,12 +464,6 @@ static inline u8 sc_tensor_use(const Kernel *k, u32 role, u32 buf) {
 static inline const ViewAccess *sc_view_access(const Kernel *k, const Ins *ins, u32 i) {
   return &k->access.at[ins->access0 + i];
 }
-// Does the role fill the ring by copies alone? Then one thread does.
-bool sc_only_copies(const Kernel *k, u32 role, u32 ring);
-// Do all warps of the role arrive at each fill of the ring? Then none falls two phases behind it.
-bool sc_warps_fill(const Kernel *k, u32 role, u32 ring);
-// Does any role read the ring's stages through the async proxy, or copy into them?
-bool sc_ring_async(const Kernel *k, u32 ring);
 // The expressions that a kernel evaluates, with the place that a report should point at: those of
 // the grid and of turns' keys, and those of an operation, with the positions in the views that it
 // names itself. 0 where there is none.

@@ -116,6 +116,15 @@ static inline u32 sc_barriers_at(const Ring *r, u32 copy, bool full) {
   return r->barrier + 8 * r->stages * (2 * copy + !full);
 }
 
+// ---- access.c: how rings are filled and read
+
+// Does the role fill the ring by copies alone? Then one thread does.
+bool sc_only_copies(const Kernel *k, u32 role, u32 ring);
+// Do all warps of the role arrive at each fill of the ring? Then none falls two phases behind it.
+bool sc_warps_fill(const Kernel *k, u32 role, u32 ring);
+// Does any role read the ring's stages through the async proxy, or copy into them?
+bool sc_ring_async(const Kernel *k, u32 ring);
+
 // ---- turns that are taken: over CTAs by counters in memory, over instances by named barriers
 
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }

@@ -38,7 +38,7 @@ static void check_access(Check *c, u32 view, bool write) {
     if (!x_uniform(k, v->at[d].base)) sc_bad(c, "'%s': a position's base is not uniform", b->name);
   if (b->space == SP_SPEC) sc_bad(c, "'%s' of the specification is used in a role", b->name);
   if (b->space == SP_REG && b->role != c->role) sc_bad(c, "'%s' is another role's tile", b->name);
-  if (b->space == SP_TENSOR && write && !(b->dir & SCHEDC_OUT) && !b->workspace)
+  if (write && sc_is_argument(b) && !sc_is_output(b))
     sc_bad(c, "'%s' is written, but only an input", b->name);
   if (b->space != SP_STAGE) return;
   const Ring *r = &k->ring.at[b->ring];

@@ -468,7 +468,7 @@ void low_spec(Low *l, const Node *spec) {
   for (u32 j = 0; j < l->done.n; j++) done[l->done.at[j]] = true;
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
-    if (done[i] || b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace) continue;
+    if (done[i] || !sc_is_output(b)) continue;
     Diag *d =
         low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
     sc_note(l->sc, d, b->span, "an output");

@@ -229,7 +229,7 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
 static void poison_outputs(const Binding *b) {
   for (u32 i = 0; i < b->k->buf.n; i++) {
     const Buf *buf = &b->k->buf.at[i];
-    if (buf->space == SP_TENSOR && buf->dir == SCHEDC_OUT && !buf->workspace && b->buf[i].at) {
+    if (sc_is_output(buf) && !(buf->dir & SCHEDC_IN) && b->buf[i].at) {
       const Extent extent = {b->buf[i].shape, b->buf[i].stride, buf->rank};
       sc_fill_all_nan((Elem)buf->elem, b->buf[i].at, &extent);
     }

@@ -37,7 +37,7 @@ static void read_equation(Spec *s, u32 e) {
   eq->group = e;
   eq->buf = k->view.at[eq->m->dst].buf;
   const Buf *b = &k->buf.at[eq->buf];
-  eq->output = b->space == SP_TENSOR && b->dir & SCHEDC_OUT && !b->workspace;
+  eq->output = sc_is_output(b);
   eq->strip = sc_strip_spec(s->maker, eq->m, s->exact);
   for (i8 v = 0; v < SC_MAX_VARS; v++) s->up[node_of(e, v)] = node_of(e, v);
   for (u32 v = 0; v < eq->m->vars; v++) eq->extent[v] = env_int(&s->env, eq->m->var[v].extent);
@@ -112,7 +112,7 @@ void sc_spec_groups(Spec *s) {
   link_reads(s);
 }
 
-// ---- the common prefix of a group
+// ---- the loop of a group
 
 // Is the class of output variable v of the group's equation e an index of every equation, once?
 static bool is_common(const Spec *s, u32 group, u32 e, i8 v) {
@@ -140,7 +140,7 @@ static u32 inner_class(const Spec *s, u32 group) {
 }
 
 // Fills the group's loop: its depth, extents, and which variable of each equation each level is.
-static void find_prefix(Spec *s, Task *t) {
+static void find_loop(Spec *s, Task *t) {
   u32 first = 0, inner = inner_class(s, t->group);
   while (s->eq[first].group != t->group) first++;
   for (i8 v = 0; v < s->eq[first].m->outs; v++) {
@@ -234,6 +234,6 @@ static void choose_places(Spec *s, Task *t) {
 }
 
 void sc_spec_loop(Spec *s, Task *t) {
-  find_prefix(s, t);
+  find_loop(s, t);
   if (s->sample && !s->eq[t->group].before && t->depth) choose_places(s, t);
 }

@@ -7,8 +7,8 @@
 
 #include "runtime/spec/strip.h"
 
-// A named value, or an input: where it is and how it is laid out. Prefix dimensions of
-// intermediates have stride 0: only the current value is kept.
+// A named value, or an input: where it is and how it is laid out. Dimensions of intermediates that
+// the group's loop runs over have stride 0: only the current value is kept.
 typedef struct Store {
   char *at;  // NULL: an intermediate, at `offset` of each worker's block
   size_t offset;
@@ -30,7 +30,7 @@ typedef struct Eq {
   bool output;          // buf is an output, not an intermediate
   u32 group;            // equations that read each other, by one of them
   bool before;          // a group of its own, run before the others
-  i8 var[SC_MAX_VARS];  // prefix index -> output variable
+  i8 var[SC_MAX_VARS];  // level of the group's loop -> output variable
   i64 extent[SC_MAX_VARS];
   VEC(Read) reads;
 } Eq;
@@ -51,7 +51,7 @@ typedef struct Spec {
   Store *input;    // by buf: tensors as they were given
   Env env;
   u32 *up;       // union-find over (equation, output variable)
-  bool *broken;  // by representative of a set there: not usable as prefix
+  bool *broken;  // by representative of a set there: not usable as a level of a loop
   size_t block;  // bytes of a worker's intermediates
   Below below;
   StripMaker *maker;

@@ -244,10 +244,6 @@ static void compare_output(const Kernel *k, const Binding *b, u32 buf, u8 rounde
   judge(e, &s, elem);
 }
 
-static bool is_output(const Buf *b) {
-  return b->space == SP_TENSOR && b->dir & SCHEDC_OUT && !b->workspace;
-}
-
 schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads,
                          const Sample *sample, schedc_error *errors) {
   Sc own;  // the two evaluations' results are gone when it returns
@@ -266,7 +262,7 @@ schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned thr
   u8 *rounded = sc_rounded(&own, k);
   double coarse = adds_coarsely(k) ? fmax(1, (double)longest) : 0;
   for (u32 i = 0, n = 0; status == SCHEDC_OK && i < k->buf.n; i++)
-    if (is_output(&k->buf.at[i]))
+    if (sc_is_output(&k->buf.at[i]))
       compare_output(k, b, i, rounded[i], coarse, &ref[i], &pt[i], &errors[n++]);
   sc_free(&own);
   return status;
