@@ -7,7 +7,6 @@
 // and those below them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
-#include "compiler/flow/flow.h"
 
 #include <assert.h>
 #include <stdlib.h>

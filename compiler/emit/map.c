@@ -10,7 +10,6 @@
 //
 // Called by frame.c; calls write.c for what is assigned, elems.c for the loop, and tile.c.
 #include "compiler/emit/emit.h"
-#include "compiler/flow/flow.h"
 
 #include <string.h>
 
@@ -36,7 +35,7 @@ static bool is_itself(const MapGen *g, Xid x) {
   return k->expr.at[x].op == X_LOAD && v->buf == dst->buf && sc_same_place(v, dst);
 }
 
-static bool is_zero(const MapGen *g, Xid x) {
+static bool is_float_zero(const MapGen *g, Xid x) {
   const Expr *e = &g->c->k->expr.at[x];
   return e->op == X_REAL && e->num.f == 0;
 }
@@ -350,7 +349,8 @@ void cu_prepare(MapGen *g, Xid x, bool elems) {
     per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
     return;
   }
-  Columns columns = e->op == X_SUM ? columns_of(g, e->a, is_zero) : (Columns){0, g->cols, e->a};
+  Columns columns =
+      e->op == X_SUM ? columns_of(g, e->a, is_float_zero) : (Columns){0, g->cols, e->a};
   prepare_operands(g, e, columns.value, elems);
   const char *stem = row_value(g, x, elems);
   if (reduces) reduction(g, x, columns);

@@ -4,7 +4,6 @@
 // tensor cores in between. Called by frame.c and compiler_fence.c; calls block.c, wait.c for the
 // fence before a product, and tile.c.
 #include "compiler/emit/emit.h"
-#include "compiler/flow/flow.h"
 
 #include <string.h>
 

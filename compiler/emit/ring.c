@@ -4,7 +4,6 @@
 //
 // Called by frame.c, grid.c and copy.c; calls wait.c, block.c, and tile.c for stages.
 #include "compiler/emit/emit.h"
-#include "compiler/flow/flow.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 //
 // Called by the files of statements and by expr.c; calls expr.c for positions, inside.c and stmt.c.
 #include "compiler/emit/emit.h"
-#include "compiler/flow/flow.h"
 
 u32 cu_block_rows(const Cuda *c) { return sc_block_rows(c->k->role.at[c->r].warps); }
 

@@ -2,6 +2,7 @@
 // flow over structured code. While a product is in flight, its accumulator and its register operand
 // stay live, also where the code names them no more: up to the wait that retires the product, which
 // the forward walk of flow/walk.c finds.
+#include "compiler/flow/flow.h"
 #include "compiler/layout/layout.h"
 #include "compiler/place/place.h"
 

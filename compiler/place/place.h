@@ -2,7 +2,8 @@
 #ifndef SC_PLACE_H
 #define SC_PLACE_H
 
-#include "compiler/flow/flow.h"
+#include "compiler/facts/facts.h"
+#include "compiler/passes.h"
 
 enum {
   SMEM_LIMIT = 232448,  // bytes a CTA can have: 227 KB
@@ -17,9 +18,9 @@ enum {
 
 // live.c: the worst point of a role.
 typedef struct Worst {
-  u32 pc;     // the operation
-  u32 all;    // registers that tiles take there
-  u32 need;   // what a thread needs besides; 0: there are no tiles
+  u32 pc;    // the operation
+  u32 all;   // registers that tiles take there
+  u32 need;  // registers that a thread needs in all, those of tiles included; 0: there are no tiles
   u64 *live;  // bit b % 64 of word b / 64: buf b
 } Worst;
 // facts NULL: of what the code names alone, which is a lower bound.

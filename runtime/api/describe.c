@@ -3,8 +3,6 @@
 // count is a number where the dimensions say enough, and an expression else.
 #include "runtime/api/describe.h"
 
-#include "compiler/verify/verify.h"
-
 #include <string.h>
 
 static void evaluate(Describer *d) {

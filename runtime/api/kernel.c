@@ -2,7 +2,6 @@
 // texts that infos hand out are made once, when the kernel is: a kernel is immutable and shared by
 // threads.
 #include "runtime/api/api.h"
-#include "runtime/cuda/build.h"
 
 #include <math.h>
 #include <string.h>

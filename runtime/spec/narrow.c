@@ -6,7 +6,6 @@
 // type. A value that is only moved or selected is not rounded. The mark of a rounded value passes
 // to all that is computed from it. The order of the code is ignored, as loops may move any value
 // anywhere.
-#include "compiler/flow/flow.h"
 #include "runtime/run.h"
 
 // Does x only select among elements of this type and constants that the type can hold? Then
