@@ -12,7 +12,10 @@ enum { CHECKED = 1 };
 enum { CHECKED = 0 };
 #endif
 
-static bool parse(Sc *sc, Compilation *c) { return (c->ast = sc_parse(sc, c->text)) != NULL; }
+static bool parse(Sc *sc, Compilation *c) {
+  c->ast = sc_parse(sc, c->text);
+  return true;
+}
 
 static bool lower(Sc *sc, Compilation *c) {
   return (c->k = sc_lower(sc, c->ast, &c->choice)) != NULL;

@@ -86,8 +86,8 @@ typedef struct Ast {
   VEC(const Node *) again;  // those that have an earlier one's name, in the order of the file
 } Ast;
 
-// parse.y: returns NULL only if nothing could be read at all; otherwise a tree that is complete
-// when sc->errors is 0. Nesting deeper than SC_MAX_NEST is an error.
+// drive.c: never NULL. The tree is complete when sc->errors is 0. Nesting deeper than SC_MAX_NEST
+// is an error.
 Ast *sc_parse(Sc *sc, const Text *text);
 const Node *sc_unit(const Ast *ast, const char *name);  // the first of that name, or NULL
 void sc_print_ast(Str *out, const Ast *ast);            // --emit=ast: an indented s-expression

@@ -2,10 +2,11 @@
 //
 // The idea. To show that a form is not negative, facts (forms that are not negative themselves) are
 // subtracted from it, each as often as is needed to cancel one term, until the interval of what is
-// left is not negative. Which term is cancelled? One that may make the form negative, and of these
-// the one whose atom was made last, so that atoms are replaced by those that they are made of. If
-// there is no such term, one that may be positive, but less so than is needed. A term that is a
-// product of atoms is cancelled by a fact about one factor if the other factors are not negative.
+// left is not negative. Which term is cancelled? One with a negative coefficient, and of these the
+// one whose atom was made last, so that atoms are replaced by those that they are made of. If no
+// coefficient is negative, each term is tried in turn, as its least value may be too small. A term
+// that is a product of atoms is cancelled by a fact about one factor if the other factors are not
+// negative.
 //
 // Three forms have rules of their own: a quotient by itself is compared by multiplying both sides
 // with the divisor; a minimum or maximum is replaced by one of its operands; so is a choice. The
@@ -250,7 +251,6 @@ bool sc_fact_nonneg(Facts *f, Xid x) {
 
 static bool at_most(Facts *f, Xid a, i64 n, Xid b) {  // a + n <= b
   Lin p;
-  p.c = 0;
   if (!difference(f, b, a, &p) || !sc_lin_add(&p, &(Lin){.c = n}, -1)) return false;
   return known_nonneg(f, &p);
 }

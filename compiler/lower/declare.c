@@ -159,7 +159,7 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
     for (const Node *n = g->a; n; n = n->next) {
       if (!ok) low_declare(l, n->name, n->span, NM_BAD);
       else if (b.rank) tensor(l, g, n, b);
-      else scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
+      else scalar(l, g, n, elem, !workspace && !(item->flags & F_OUT));
     }
   }
 }

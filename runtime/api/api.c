@@ -154,7 +154,7 @@ static schedc_status parse(Sc *sc, void *job) {
   schedc_source *source = j->source;
   source->text = sc->text = sc_text(sc, j->name, j->text, j->length);
   source->ast = sc_parse(sc, sc->text);
-  if (!source->ast || sc->errors) return SCHEDC_EINPUT;
+  if (sc->errors) return SCHEDC_EINPUT;
   for (const Node *n = source->ast->file->a; n; n = n->next) {
     if (n->kind == ND_KERNEL || n->kind == ND_SEQUENCE) index_unit(sc, source, n);
   }

@@ -383,7 +383,7 @@ u64 sc_search_left(const Search *s) {
       left += running;
     }
   }
-  if (s->phase <= PHASE_VERIFY) left += s->phase < PHASE_VERIFY ? most : 0;
+  if (s->phase < PHASE_VERIFY) left += most;
   if (s->phase < PHASE_FINALS) return left + most * s->rungs.turns;
   return s->phase == PHASE_FINALS ? left + (u64)s->queued * (s->rungs.turns - 1 - s->turn) : left;
 }
