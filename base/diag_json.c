@@ -1,6 +1,6 @@
 // diag_json.c - diagnostics for machines: JSON objects, and SARIF 2.1.0 logs (OASIS standard, 2020)
-// in which the notes of a report are its related locations and, in the order of the text with the
-// report's own place last, a code flow.
+// in which the notes of a report are its related locations and, in the order in which the report
+// gives them and with its own place last, a code flow.
 #include "base/json.h"
 
 #include <string.h>
@@ -96,7 +96,7 @@ schedc_status schedc_sarif_begin(schedc_writer writer, void *user) {
   return j.failed ? SCHEDC_EIO : SCHEDC_OK;
 }
 
-// The notes before the report's place, in the order of the text, then the place itself.
+// The notes in the order in which the report gives them, then the report's own place.
 static void put_code_flow(Json *j, const schedc_diagnostic *d) {
   json_key(j, "codeFlows"), json_open(j, '[');
   json_open(j, '{');

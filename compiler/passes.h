@@ -17,16 +17,14 @@ typedef struct Choice {
   u32 params;
 } Choice;
 
-// lower/   AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid …
-// declared
+// lower/   AST, choice -> kernel with its declarations: parameters, dimensions, tensors, rings …
 //          … and its code: names resolved, defs expanded, types and extents checked (R9)
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 
 // lower/space.c  … and which of its params, and of its kernels', say what is computed
 void sc_tell_params(Sc *sc, const Ast *ast, Kernel *k);
 
-// layout/  which thread holds which element, in which panels stages lie, how statements move
-// elements
+// layout/  which thread holds which element, the panels of stages, how statements move elements
 bool sc_lay_out(Sc *sc, Kernel *k);
 
 // flow/derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count)

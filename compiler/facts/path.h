@@ -25,8 +25,8 @@ typedef struct PathFacts {
   const Kernel *k;
   const Code *code;
   Below below;
-  VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
-  VEC(Xid) apart;  // … of which paths that are united do not know the contrary
+  VEC(Xid) asked;  // conditions whose answer is kept when both united paths give the same one
+  VEC(Xid) apart;  // conditions that keep two paths apart if one says yes and the other no
   u32 left;        // who asks sets it: so many paths may be asked for that, then they are united
   Keys answers;    // by question: what was answered, + 1
   bool supposed;   // a path's truths are among the facts, from `mark` on

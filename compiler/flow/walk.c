@@ -12,7 +12,8 @@
 // well, if a condition holds on one and not on the other, and there is room.
 #include "compiler/flow/flow.h"
 
-// PASSES: then what is true on a path only gets less.
+// MAX_PASSES: from this pass over the role on, no new conditions are asked about, so what is known
+// on a path can only shrink and the walk ends.
 enum { MAX_WORK = 1 << 29, MAX_PASSES = 64 };
 
 // ---- paths

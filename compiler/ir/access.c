@@ -1,8 +1,7 @@
 // access.c - what maps read and reduce, what operations read and write and through which proxy, and
 // so in which ways each role uses each ring and tensor; which expressions code evaluates. The one
-// place that knows. In: a kernel
-// whose code stands. Out: Kernel.read, fold, access, ring_use, tensor_use; linear in the code and
-// in the expressions of each map.
+// place that knows. In: a kernel whose code stands. Out: Kernel.read, fold, access, ring_use,
+// tensor_use; linear in the code and in the expressions of each map.
 #include <string.h>
 
 #include "compiler/ir/ir.h"

@@ -1,7 +1,7 @@
 // layout.h - where the elements of tiles are: which thread holds an element of a register tile, and
 // in which of its registers; how the rows of a stage lie in shared memory; and which thread works
-// on which element of a statement. This is the only place that knows: flow, place, the emitter and
-// the interpreter ask here.
+// on which element of a statement. Passes and the interpreter ask here; only the emitter also
+// writes the accumulator's formulas out, as CUDA (tile.c, elems.c).
 #ifndef SC_LAYOUT_H
 #define SC_LAYOUT_H
 

@@ -5,9 +5,8 @@
 // releases number n - stages, as each tile begins with empty rings. (That all take part equally
 // often in each tile, that waits end, and that an arrival speaks for all of an instance's threads
 // is proved elsewhere: COUNTS, ORDER, PHASES, THREADS. Not all of the last, though: see "threads".)
-// So the first access, of an instance that
-// has committed n times before it, comes before the second if that one's instance has waited at
-// least n + 1 times.
+// So the first access, of an instance that has committed n times before it, comes before the second
+// if that one's instance has waited at least n + 1 times.
 #include "compiler/verify/races.h"
 
 #include "compiler/facts/linear.h"

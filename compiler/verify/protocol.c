@@ -74,15 +74,15 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   }
 }
 
-// Finds for each ring the fewest stages with which the proof still succeeds in the same way, while
-// all other rings keep theirs.
-// Do instances that take tiles in turn use it? How many stages these need, waits alone do not tell.
+// Do instances that take tiles in turn use it? Waits alone do not tell how many stages those need.
 static bool is_dealt(const Kernel *k, const Ring *r) {
   for (u32 i = 0; i < k->role.n; i++)
     if ((r->fillers | r->drainers) >> i & 1 && k->role.at[i].one_tile) return true;
   return false;
 }
 
+// Finds for each ring the fewest stages with which the proof still succeeds in the same way, while
+// all other rings keep theirs.
 static void find_depths(Verify *v, const Attempt *a, u32 ranks) {
   for (u32 r = 0; r < v->k->ring.n; r++) {
     Outcome o = OUT_DONE;

@@ -176,8 +176,8 @@ static bool await(Rounds *r, Walker *w, Barrier *b, u32 round) {
 
 // ---- operations
 
-// Stages are given back in their order, but by instances that deal tiles among them: who waits for
-// one has heard of those before it.
+// The stages of a ring are released in order, so whoever waits for one release has heard of all
+// before it. Only instances that deal tiles among them release in no fixed order.
 static void hear_of_releases(const Rounds *r, Walker *w, u32 ring, u32 released) {
   const u32 stages = r->k->ring.at[ring].stages;
   for (u32 i = 0; i < r->k->role.n; i++)

@@ -46,7 +46,8 @@ typedef struct Certificate {
   u32 states;  // that the proof of ORDER and COUNTS went through
 } Certificate;
 
-// Of two numbers, as atoms of facts/ (0: zero): a - b is at least this.
+// A known difference of two integers, given as atoms of facts/ (atom 0 is the number 0):
+// a - b >= least.
 typedef struct Apart {
   u32 a, b;
   i64 least;
