@@ -25,6 +25,7 @@ typedef struct Reader {
   VEC(u32) outer;  // scopes: the one around each
   u32 scope;
   Keys name;         // of registers: their numbers, + 1; of labels: their blocks, + 1
+  u32 home;          // the file in which the function stands, the schedule; 0: not known yet
   VEC(Loc) inlined;  // the last `.loc` and what it was inlined at, outermost first
   VEC(Jump) jump;
 } Reader;
@@ -238,11 +239,11 @@ static void leave(Reader *r) {
   begin_block(r);
 }
 
-// The schedule's line: of the file of the outermost call, the innermost place. (The rounds of a
-// loop that is split are a function, too.)
+// The line of the schedule's innermost place. (The rounds of a loop that is split are a function,
+// too.) 0: of what was moved only the place in a called function is left.
 static u32 line_of(const Reader *r) {
   u32 i = r->inlined.n;
-  while (i > 1 && r->inlined.at[i - 1].file != r->inlined.at[0].file) i--;
+  while (i && r->inlined.at[i - 1].file != r->home) i--;
   return i ? r->inlined.at[i - 1].line : 0;
 }
 
@@ -313,6 +314,7 @@ static void loc(Reader *r) {
     if (!r->inlined.n) PUSH(r->sc, &r->inlined, by);
   }
   PUSH(r->sc, &r->inlined, read_loc(line + strlen(".loc")));
+  if (!r->home) r->home = r->inlined.at[0].file;  // the first one is of the function itself
   r->p += n;
 }
 
