@@ -177,10 +177,14 @@ static void report_spill(Sc *sc, const Kernel *k, const Spill *s, bool lenient) 
                       "stored %u, loaded %u",
                       k->name, s->stack, s->stores, s->loads);
   if (role)
-    sc_note(sc, d, role->span, "has least room: its tiles take about %u registers of %u",
-            role->live, sc_thread_registers(k, role));
+    sc_note(
+        sc, d, role->span,
+        "ptxas does not say where, but this role has the least room: its tiles take about %u of "
+        "its %u registers a thread, and addresses and values of its statements need others",
+        role->live, sc_thread_registers(k, role));
   sc_help(sc, d,
-          "make its tiles smaller or give it more registers; --lenient makes this a warning");
+          "make its tiles smaller or give it more registers; --lenient makes this a warning, and "
+          "then --report sass shows the loops that spill");
   if (lenient) sc_demote(sc, d);
 }
 

@@ -116,7 +116,7 @@ static void of_the_role_without_room(void **state) {
   const Diag *d = f->sc.diags;
   assert_non_null(d);
   assert_int_equal(sc_line_col(f->sc.text, d->at.lo).line, 14);
-  assert_string_equal(d->notes->text, "has least room: its tiles take about 32 registers of 72");
+  assert_non_null(strstr(d->notes->text, "its tiles take about 32 of its 72 registers"));
 }
 
 static void demoted(void **state) {
