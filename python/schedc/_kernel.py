@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,8 @@ Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None
 Maker = Tuple[Callable[..., Any], Tuple[Any, ...]]  # a function that makes an array, and its arguments
 POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
+_BITS = {"seed": 64, "threads": 32, "sms": 32}  # of the settings that are integers
+_MEMBERS = ("on", "record", "name", "tensors", "scalars")  # of a kernel, besides settings
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
 _KINDS = ("integer", "real", "truth", "element")
 _BOUND = ("dim", "scalar", "tensor", "param", "absent")
@@ -127,6 +130,17 @@ def text_of(value: Any) -> str:
     return str(value) if number is None else TYPES[number]
 
 
+def whole(what: str, value: Any, bits: int) -> int:
+    """An integer from 0 up with at most so many bits. What is none is a TypeError or ValueError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: an integer is wanted, not {value!r}") from None
+    if not 0 <= number < 2**bits:
+        raise ValueError(f"{what}: an integer from 0 to {2**bits - 1} is wanted, not {number}")
+    return number
+
+
 def _value(kind: str, text: str) -> Value:
     if kind == "truth":
         return text == "true"
@@ -166,6 +180,17 @@ class Kernel:
         self._binder = Binder(self.name, self.tensors, self.scalars, self._shape, self._why_absent)
         self._loaded: Dict[int, _core.Loaded] = {}
         self._rooms: Dict[object, int] = {}
+
+    if not TYPE_CHECKING:  # to a type checker it would allow every name
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Settings are checked at once. A name that is none of a kernel's is refused: as a misspelt one it would do nothing."""
+            if name == "policy" and value not in POLICIES:
+                raise ValueError(f"policy={value!r}: it is one of {', '.join(map(repr, POLICIES))}")
+            if name in _BITS:
+                value = whole(name, value, _BITS[name])
+            elif type(self) is Kernel and not (name.startswith("_") or name in _MEMBERS or hasattr(Kernel, name)):
+                raise AttributeError(f"a kernel has no '{name}': what can be set are policy, seed, threads, sms and trust_elements")
+            super().__setattr__(name, value)
 
     # ---- what is known of it
 
@@ -265,8 +290,6 @@ class Kernel:
     def run(self, tensors: Tuple[Any, ...], scalars: Scalars, key: object, library: Library) -> None:
         """A call with all tensors and scalars given in order of declaration, for which `key` has all shapes."""
         if self.on == "cpu":
-            if self.policy not in POLICIES:
-                raise ValueError(f"policy={self.policy!r}: it is one of {', '.join(map(repr, POLICIES))}")
             _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
             return
         device, loaded = self._there(tensors, library)

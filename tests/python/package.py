@@ -5,6 +5,7 @@ of a kernel, against the command; exceptions, warnings and refusals.
   package.py --schedc build/release/schedc [--only REGEX]      (schedc is imported: PYTHONPATH, or a venv that has it)
 """
 import argparse
+import copy
 import ctypes
 import dataclasses
 import gc
@@ -20,6 +21,7 @@ import tempfile
 import threading
 import time
 import warnings
+import weakref
 from xml.etree import ElementTree
 
 import kit
@@ -235,9 +237,6 @@ def refusals():
     raises(TypeError, lambda: kernel(x.astype(">f2"), n=1), "X:", ">f2")
     raises(TypeError, lambda: kernel(x[0], n=1), "X", "(64,)")
     raises(TypeError, lambda: kernel(x, n="one"), "n: a number is wanted, not str")
-    early = scale()
-    early.policy = "soon"
-    raises(ValueError, lambda: early(x, n=1), "policy='soon'", "'early', 'late', 'random'")
     raises(ValueError, lambda: scale().shape("X"), "M are not")
     raises(schedc.ScheduleError, lambda: kernel(x[:, :32], n=1), "T.shape")
     raises(schedc.ScheduleError, lambda: kernel(x.astype(numpy.float32), n=1), "'X'")
@@ -261,6 +260,26 @@ def refusals():
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(x, x, x), "Q has the dimensions [B, M, H, 64]")
     q = normal(1, 64, 1, 64)
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(q, q, q), "host memory", "on='cpu'")
+
+
+def set_wrong():
+    """Settings are checked when they are set, and names that are none of a kernel's are refused; subclasses may have more."""
+    kernel = scale()
+    for name, value, kind, *words in (("policy", "soon", ValueError, "policy='soon'", "'early', 'late', 'random'"),
+                                      ("threads", -1, ValueError, "threads", "not -1"), ("sms", -1, ValueError, "sms", "not -1"),
+                                      ("seed", -1, ValueError, "seed", "from 0 to 18446744073709551615"),
+                                      ("seed", 2**64, ValueError, "seed", "not 18446744073709551616"),
+                                      ("seed", 1.5, TypeError, "seed: an integer is wanted, not 1.5"),
+                                      ("polcy", "early", AttributeError, "no 'polcy'", "policy, seed, threads, sms and trust")):
+        raises(kind, lambda: setattr(kernel, name, value), *words)
+    expect((kernel.policy, kernel.seed, kernel.threads, kernel.sms) == ("late", 0, 0, 0), "what is refused is set")
+    kernel.policy, kernel.seed, kernel.threads, kernel.sms, kernel.trust_elements = "random", 2**64 - 1, numpy.int64(1), 3, True
+    x = normal(100, 64)
+    near("Y", kernel(x, n=1), 2.0 * x + 1.5, 0.01)
+    expect(copy.copy(kernel).seed == 2**64 - 1 and weakref.ref(kernel)() is kernel, "copies, and weak references")
+    more = type("More", (schedc.Kernel,), {})(kernel._handle, on="cpu")
+    more.note = "mine"
+    raises(ValueError, lambda: setattr(more, "seed", -1), "seed")
 
 
 def without_torch():
@@ -681,7 +700,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, scalars_in_extents, left_out, bfloat16, empty, policies,
-                     packed, at_an_address, refusals, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+                     packed, at_an_address, refusals, set_wrong, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
