@@ -23,6 +23,19 @@ static PyObject *codes(PyObject *module, PyObject *unused) {
   return list;
 }
 
+// stages() -> [name], in the order of the pipeline
+static PyObject *stages(PyObject *module, PyObject *unused) {
+  (void)module, (void)unused;
+  PyObject *list = PyList_New(0);
+  const char *stage;
+  for (size_t i = 0; list && (stage = schedc_stage_at(i)); i++) {
+    PyObject *name = PyUnicode_FromString(stage);
+    if (!name || PyList_Append(list, name)) Py_CLEAR(list);
+    Py_XDECREF(name);
+  }
+  return list;
+}
+
 // explain(code) -> a page, or None
 static PyObject *explain(PyObject *module, PyObject *code) {
   (void)module;
@@ -44,10 +57,13 @@ static PyObject *connect(PyObject *module, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyMethodDef OWN_FUNCTIONS[] = {
-    {"version", version, METH_NOARGS, NULL}, {"codes", codes, METH_NOARGS, NULL},
-    {"explain", explain, METH_O, NULL},      {"connect", connect, METH_VARARGS, NULL},
-    {"decode", core_decode, METH_O, NULL},   {NULL, NULL, 0, NULL}};
+static PyMethodDef OWN_FUNCTIONS[] = {{"version", version, METH_NOARGS, NULL},
+                                      {"codes", codes, METH_NOARGS, NULL},
+                                      {"stages", stages, METH_NOARGS, NULL},
+                                      {"explain", explain, METH_O, NULL},
+                                      {"connect", connect, METH_VARARGS, NULL},
+                                      {"decode", core_decode, METH_O, NULL},
+                                      {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
   Core *core = core_of(module);

@@ -243,6 +243,9 @@ class Kernel:
         """What the compiler knows after a stage ("lower", "place", "cuda", …), as `schedc check --emit=STAGE` prints it."""
         if self._emit is None:
             raise ValueError(f"{self.name} is what a sequence is given: it has no source of its own")
+        stages = _core.stages()
+        if stage not in stages:
+            raise ValueError(f"{stage!r} is none of the stages, which are {', '.join(stages)}")
         return self._emit(stage)
 
     def build(self, artifact: str = "cubin", *, lenient: bool = False, name: Optional[str] = None) -> bytes:

@@ -255,6 +255,7 @@ def refusals():
         assert (type(again), str(again), again.status, again.diagnostics) == \
             (type(error), str(error), error.status, error.diagnostics)
     raises(ValueError, lambda: kernel.build("object"), "'object'", "cubin")
+    raises(ValueError, lambda: kernel.emit("object"), "'object'", "ast, lower", "place", "cubin")
     raises(TypeError, lambda: kernel(schedc.Memory(x.ctypes.data, "f17", x.shape), n=1), "f17", "bf16")
     raises(FileNotFoundError, lambda: schedc.load("nothing.sched"), "nothing.sched", "the package has only fa3_bwd.sched, ")
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(x, x, x), "Q has the dimensions [B, M, H, 64]")
