@@ -7,7 +7,9 @@ of PyTorch, CuPy or JAX; and on the CPU, by an interpreter, on NumPy's.
 
 The C library that does all this is documented in schedc.h; python/README.md is about this package.
 """
-from typing import TYPE_CHECKING, Any, Optional
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from . import _core, _report, _views
 
@@ -31,6 +33,7 @@ __all__ = ["Binding", "Candidate", "Certificate", "Diagnostic", "Difference", "E
            "Note", "Param", "Prediction", "Progress", "Proof", "Range", "Record", "SCHEDULES", "Scalar",
            "ScheduleError", "ScheduleWarning", "Source", "Store", "Tensor", "Trial", "Tuning", "UnavailableError", "Unit",
            "Work", "explain", "flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
+_OF_TORCH = ("flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func")
 
 
 def explain(code: str) -> Optional[str]:
@@ -38,9 +41,16 @@ def explain(code: str) -> Optional[str]:
     return _core.explain(code)
 
 
+def __dir__() -> List[str]:
+    """What users are meant to see; without PyTorch not what needs it, as tools ask for all that is listed."""
+    has_torch = sys.modules["torch"] is not None if "torch" in sys.modules else find_spec("torch") is not None
+    hidden = () if has_torch else _OF_TORCH
+    return [name for name in sorted({*globals(), *__all__}) if name.startswith("_") or name in __all__ and name not in hidden]
+
+
 def __getattr__(name: str) -> Any:
     """What needs PyTorch is imported when it is asked for."""
-    if name in ("flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func"):
+    if name in _OF_TORCH:
         try:
             from . import _attention, _fp8
         except ModuleNotFoundError as error:

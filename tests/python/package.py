@@ -283,6 +283,18 @@ def set_wrong():
     raises(ValueError, lambda: setattr(more, "seed", -1), "seed")
 
 
+def listed():
+    """dir() has what users are meant to see: also what is imported late, if it can be; and not what a module imports."""
+    names = [name for name in dir(schedc) if not name.startswith("_")]
+    absent = set(schedc.__all__) - set(names)
+    expect(not set(names) - set(schedc.__all__) and all("attn" in name for name in absent), f"listed are {names}")
+    code = ("import sys, types, schedc; sys.modules['torch'] = types.ModuleType('torch') if sys.argv[1] else None\n"
+            "print(sorted(set(schedc.__all__) - set(dir(schedc)))); help(schedc.Store)")
+    for torch, missing in (("1", []), ("", ["flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func"])):
+        done = subprocess.run([sys.executable, "-c", code, torch], capture_output=True, encoding="utf-8", timeout=60)
+        expect(done.stdout.startswith(f"{missing}\n"), done.stdout[:300] + done.stderr)
+
+
 def without_torch():
     """What needs PyTorch says so where there is none."""
     code = "import sys, schedc; sys.modules['torch'] = None; schedc.flash_attn_func"
@@ -701,7 +713,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, scalars_in_extents, left_out, bfloat16, empty, policies,
-                     packed, at_an_address, refusals, set_wrong, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+                     packed, at_an_address, refusals, set_wrong, listed, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
