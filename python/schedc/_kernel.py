@@ -122,7 +122,7 @@ class Prediction(NamedTuple):
 def text_of(value: Any) -> str:
     """A param's value as a schedule would have it; of a type of elements also as PyTorch and NumPy name it."""
     if isinstance(value, str):
-        return value
+        return TYPES[NUMBERS[value]] if value in NUMBERS else value
     if type(value).__name__.startswith("bool"):  # NumPy's, too
         return str(value).lower()
     name = getattr(value, "__name__", None) or getattr(value, "name", None) or str(value).rpartition(".")[2]

@@ -332,11 +332,15 @@ def of_params():
 
 def as_libraries_name_them():
     """Element types, truths and integers of NumPy's as values of params."""
-    for value in (numpy.float32, numpy.dtype("float32"), "f32"):
+    for value in (numpy.float32, numpy.dtype("float32"), "f32", "float32"):
         expect(scale(T=value, BM=numpy.int64(128)).params["T"].value == "f32", value)
+    for name, value in (("float16", "f16"), ("bfloat16", "bf16")):
+        expect(scale(T=name).params["T"].value == value and schedc.tune(schedc.Source(kit.SCALE), on="cpu", dims={"M": 64}, T=name, BM=64,
+                                                                        arrays={"n": 1}).best is not None, name)
     stale = schedc.load("fa3_stale.sched", on="cpu", causal=numpy.bool_(True))
     expect(stale.params["causal"].value is True, stale)
-    raises(schedc.ScheduleError, lambda: scale(T=numpy.float64), "element types are f32, f16, bf16, e4m3, e5m2 and i32")
+    for value in (numpy.float64, "float64"):
+        raises(schedc.ScheduleError, lambda: scale(T=value), "float64", "element types are f32, f16, bf16, e4m3, e5m2 and i32")
 
 
 def warned():
