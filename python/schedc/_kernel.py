@@ -6,7 +6,7 @@ import operator
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _core
 from ._call import Binder, knows_stream
@@ -266,6 +266,16 @@ class Kernel:
     def _why_absent(self, name: str) -> Optional[str]:
         """The guard that leaves a tensor, scalar or dimension out. None: there is none such."""
         return _core.why_absent(self._handle, name)
+
+    def _check_dims(self, dims: Mapping[str, int], also: Iterable[str] = (), missing: Optional[Iterable[str]] = None) -> None:
+        """Of dimensions by name: each is one of the kernel's, or one of `also`, and none is missing (None: all others are)."""
+        known = self.dims
+        wrong = [self._why_absent(name) or f"{self.name} has no dimension {name}" for name in dims if name not in (*known, *also)]
+        wrong += [f"{name} is missing" for name in (known if missing is None else missing) if name not in dims]
+        if wrong:
+            raise ValueError(f"dims: {', and '.join(wrong)}; the dimensions of {self.name} are {', '.join(known) or 'none'}")
+        for name, value in dims.items():
+            whole(f"dims: {name}", value, 53)
 
     def shape(self, tensor: str, **dims: int) -> Tuple[int, ...]:
         """The shape of a tensor under some dimensions, and scalars of i32 that extents are made of."""

@@ -1,13 +1,20 @@
 """Stores of measured points: which params for tuning were best for which shapes."""
 from __future__ import annotations
 
+import errno
+import math
 import os
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._kernel import Value, text_of
+from ._kernel import Value, text_of, whole
+
+#: Where a file is.
+AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+_REALS = ("cold_ms", "sustained_ms", "noise", "reference_ms")  # of a record; 0: not measured
+_BITS = {"driver": 32, "nvrtc": 32, "rank": 32, "launches": 53}  # of its integers
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,9 @@ class Store:
     """The records of a file, in its order; a file that is not there has none. `schedc tune --out FILE` and `schedc.tune` make
     one. Used by one thread at a time."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Raises ScheduleError if it is no store."""
-        self.path = os.fspath(path)
+    def __init__(self, path: AnyPath) -> None:
+        """Raises ScheduleError if it is no store, and Error if it cannot be read."""
+        self.path = os.fsdecode(path)
         self._handle = _core.store_open(self.path)
 
     @classmethod
@@ -64,13 +71,24 @@ class Store:
         return self.records[index]
 
     def add(self, record: Record) -> None:
-        """Appends a line, in one write, whatever its number was."""
+        """Appends a line, in one write, whatever its number was. Raises Error if the file cannot be written."""
+        if not isinstance(record, Record):
+            raise TypeError(f"a Record is wanted, not {type(record).__name__}")
+        for name in _REALS:
+            value = getattr(record, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value!r}: a record has a number from 0 up there; 0 is for what was not measured")
+        for name, bits in _BITS.items():
+            whole(name, getattr(record, name), bits)
+        for name, extent in record.dims.items():
+            whole(f"dims: {name}", extent, 53)
         _core.store_append(self._handle, (*(_pairs(value) for value in astuple(record)[:-1]),))
 
-    def merge(self, other: Union["Store", str, "os.PathLike[str]"]) -> int:
-        """Appends the records of another store that are not here yet, and says how many."""
+    def merge(self, other: Union["Store", AnyPath]) -> int:
+        """Appends the records of another store that are not here yet, and says how many. Raises FileNotFoundError if there is no
+        such file."""
         here = {_content(record) for record in self}
-        new = [record for record in _opened(other) if _content(record) not in here]
+        new = [record for record in opened(other, "merge") if _content(record) not in here]
         for record in new:
             self.add(record)
         return len(new)
@@ -99,8 +117,14 @@ def _content(record: Record) -> object:
     return tuple(frozenset(value.items()) if isinstance(value, dict) else value for value in astuple(record)[:-1])
 
 
-def _opened(store: Union[Store, str, "os.PathLike[str]"]) -> Store:
-    return store if isinstance(store, Store) else Store(store)
+def opened(store: Union[Store, AnyPath], what: str) -> Store:
+    """A store that is read only: the file is there. `what` asks for it."""
+    if isinstance(store, Store):
+        return store
+    name = os.fsdecode(store)
+    if not os.path.exists(name):
+        raise FileNotFoundError(errno.ENOENT, f"{what}: there is no such file", name)
+    return Store(name)
 
 
 #: The folder of the tables that are installed with the package: a store for each GPU that has one.
@@ -114,8 +138,3 @@ def table(gpu: Optional[str]) -> Optional[Store]:
     if named is not None:
         return Store(named) if named else None
     return Store.shipped(gpu) if gpu else None
-
-
-def choose(store: Union[Store, str, "os.PathLike[str]", None], gpu: Optional[str]) -> Optional[Store]:
-    """What `store=` means."""
-    return table(gpu) if store is None else _opened(store)

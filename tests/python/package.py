@@ -11,6 +11,7 @@ import dataclasses
 import gc
 import json
 import os
+import pathlib
 import pickle
 import re
 import shutil
@@ -295,6 +296,17 @@ def listed():
         expect(done.stdout.startswith(f"{missing}\n"), done.stdout[:300] + done.stderr)
 
 
+def by_path():
+    """Paths are texts, bytes or objects with __fspath__."""
+    path = os.path.join(kit.ROOT, "schedules/copy.sched")
+    for way in (path, path.encode(), pathlib.Path(path)):
+        expect(schedc.load(way, on="cpu").name == "copy", way)
+    expect(schedc.load(b"fa3_stale.sched", on="cpu").name == "fa3_stale", "one of the package's")
+    expect(schedc.Store(b"/nowhere/s.jsonl").path == "/nowhere/s.jsonl", "the path of a store")
+    for way in (None, 3, [path]):
+        raises(TypeError, lambda: schedc.load(way), "str, bytes or os.PathLike", type(way).__name__)
+
+
 def without_torch():
     """What needs PyTorch says so where there is none."""
     code = "import sys, schedc; sys.modules['torch'] = None; schedc.flash_attn_func"
@@ -503,6 +515,16 @@ def stored():
         near("Y", source.kernel(on="cpu", store=store, dims={"M": 1000})(x, n=1), 2.0 * x + 1.5, 0.01)
         expect(scale().record is None, "a record that nobody asked for")
         raises(ValueError, lambda: source.kernel(on="cpu", store=store), "dims")
+        for which in (store, None):
+            wrong = lambda **dims: lambda: source.kernel(on="cpu", store=which, dims=dims)
+            raises(ValueError, wrong(Q=64), "no dimension Q, and M is missing; the dimensions of scale are M")
+            raises(ValueError, wrong(M=64, n=1), "no dimension n; the")
+            raises(ValueError, wrong(), "M is missing")
+            raises(ValueError, wrong(M=-4), "dims: M", "not -4")
+            raises(TypeError, wrong(M=4.5), "dims: M", "not 4.5")
+        nowhere = os.path.join(folder, "nowhere.jsonl")
+        error = raises(FileNotFoundError, lambda: source.kernel(on="cpu", store=nowhere, dims={"M": 1024}), "store", "nowhere.jsonl")
+        expect(error.filename == nowhere, error)
         with open(path, "a", encoding="utf-8") as file:
             file.write("kernel\n")
         raises(schedc.ScheduleError, lambda: schedc.Store(path), "F.store", "s.jsonl:4")
@@ -525,7 +547,12 @@ def extended():
         last = again[3]
         expect((last.launches, last.noise, last.tuning, last.problem) == (2**40, 0.25, {"BM": "64"}, problem), last)
         expect(source.kernel(on="cpu", store=a, dims={"M": 5001}).record == a[3], "what was added is not found")
-        raises(schedc.Error, lambda: a.add(dataclasses.replace(last, noise=-1.0)), "the call is wrong")
+        for name, value in (("noise", -1.0), ("sustained_ms", float("nan")), ("cold_ms", float("inf")), ("reference_ms", -2),
+                            ("rank", -1), ("launches", -1), ("driver", 2**32)):
+            raises(ValueError, lambda: a.add(dataclasses.replace(last, **{name: value})), name, f"{value}")
+        raises(ValueError, lambda: a.add(dataclasses.replace(last, dims={"M": -1})), "M", "not -1")
+        raises(TypeError, lambda: a.add(None), "a Record is wanted, not NoneType")
+        raises(FileNotFoundError, lambda: a.merge(os.path.join(folder, "none.jsonl")), "none.jsonl")
         expect(len(schedc.Store(paths[0])) == 4, "a record that is none was written")
 
 
@@ -644,7 +671,7 @@ def count_leaks():
         store = schedc.Store(stored)
         expect(source.kernel(on="cpu", store=store, dims={"M": 8}).record == store[0], "the record")
         store.find(schedule="", unit="scale", problem={}, dims={"M": 8}), store.merge(stored)
-        raises(schedc.Error, lambda: store.add(dataclasses.replace(store[0], noise=-1.0)))
+        raises(ValueError, lambda: store.add(dataclasses.replace(store[0], noise=-1.0)))
         schedc.tune(source, on="cpu", dims={"M": 8}, arrays={"n": 1}, measure=lambda k, t: True if t.verify else 1.0,
                     progress=lambda at: None)
         raises(ZeroDivisionError, lambda: schedc.tune(source, on="cpu", dims={"M": 8}, arrays={"n": 1}, measure=lambda k, t: 1 / 0))
@@ -717,7 +744,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, scalars_in_extents, left_out, bfloat16, empty, policies,
-                     packed, at_an_address, refusals, set_wrong, listed, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+                     packed, at_an_address, refusals, set_wrong, listed, by_path, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
