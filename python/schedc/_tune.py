@@ -1,18 +1,17 @@
 """Searches for the fastest params for tuning: on a GPU, by the cost model, or by a measure of the caller's."""
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
 from . import _core
-from ._kernel import Kernel, Scalars, Tensor, Value, text_of
+from ._kernel import Kernel, Scalars, Tensor, Value, text_of, whole
 from ._libraries import library_of, numpy_type
 from ._report import Error, UnavailableError
 from ._source import Source
-from ._store import Store
+from ._store import AnyPath, Store, opened
 from ._views import SIZES, Memory
 
 STRATEGIES = ("halving", "exhaustive", "model")  # schedc_strategy
@@ -110,6 +109,7 @@ class _Data:
         self.kernel = kernel
         self.dims = dict(dims)
         self.given = self._named(given)
+        self._check_dims(())
         self.device = self._device()
         self._held: List[object] = []
         self.tensors = tuple(self._tensor(i, t) for i, t in enumerate(kernel.tensors))
@@ -133,6 +133,13 @@ class _Data:
         self.scalars: Scalars = tuple(values) or None
         return {name: value for name, value in given.items() if name in names}
 
+    def _check_dims(self, missing: Sequence[str]) -> None:
+        """Those of the caller. Extents may be made of scalars, too."""
+        known, scalars = self.kernel.dims, [s.name for s in self.kernel.scalars if s.type == "i32"]
+        if any(name not in (*known, *scalars) for name in self.dims):
+            missing = [name for name in known if name not in self.dims]
+        self.kernel._check_dims(self.dims, scalars, missing)
+
     def _device(self) -> Optional[int]:
         devices = [library_of(a).device(a) for a in self.given.values()]
         return next((d for d in devices if d is not None), None)
@@ -142,6 +149,7 @@ class _Data:
             return self.given[tensor.name]
         shape = _core.shape(self.kernel._handle, index, tuple(self.dims.items()))
         if shape is None:
+            self._check_dims([name for name in self.kernel.dims if name not in self.dims])
             raise ValueError(f"the shape of {tensor.name} does not follow from dims and arrays")
         if tensor.direction != "out" and (self.device is not None or tensor.type == "i32"):
             raise TypeError(f"arrays: {tensor.name} is missing; tensors of integers are given, and on a GPU all inputs")
@@ -190,7 +198,11 @@ def _by_model(data: _Data, seed: int) -> Measure:
 
     def measure(kernel: Kernel, trial: Trial) -> Union[float, bool]:
         if not trial.verify:
-            return _core.predict(kernel._handle, data.tensors, data.scalars)[0]
+            ms = _core.predict(kernel._handle, data.tensors, data.scalars)[0]
+            if not ms > 0:
+                at = ", ".join(f"{name}={extent}" for name, extent in data.dims.items())
+                raise ValueError(f"dims: with {at} the cost model has no time for {kernel.name}: there is nothing to compute")
+            return ms
         small = _Data(kernel, *_of_case(kernel))
         small.fill("normal", seed)
         _core.run_cpu(kernel._handle, small.tensors, small.scalars, 0, seed, 0, 0, 0)
@@ -230,11 +242,21 @@ def _asked(measure: Measure, make: Callable[[Mapping[str, str]], Kernel]) -> Cal
         except Error as error:
             return False, 0.0, error.diagnostics[0].code if error.diagnostics else error.status
         if verify:
+            if not isinstance(said, (bool, numpy.bool_)):
+                raise TypeError(f"measure: for a trial with verify True or False is wanted (are the results right?), not {said!r}")
             return bool(said), 0.0, None if said else "wrong"
-        if not 0 < said < float("inf"):
-            raise ValueError(f"a measure has the result {said}: milliseconds are wanted, above 0")
-        return True, float(said), None
+        return True, _milliseconds(said), None
     return ask
+
+
+def _milliseconds(said: Any) -> float:
+    """A measure's result; a truth is none."""
+    if isinstance(said, (bool, numpy.bool_)) or not hasattr(said, "__float__"):
+        raise TypeError(f"measure: milliseconds are wanted, a number above 0, not {said!r}")
+    ms = float(said)
+    if not 0 < ms < float("inf"):
+        raise ValueError(f"measure: milliseconds are wanted, a number above 0, not {ms}")
+    return ms
 
 
 def _shown(progress: Optional[Callable[[Progress], Any]]) -> Optional[Callable[..., Any]]:
@@ -252,25 +274,41 @@ def _shown(progress: Optional[Callable[[Progress], Any]]) -> Optional[Callable[.
 
 # ---- the search
 
-def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = None, *, dims: Optional[Mapping[str, int]] = None,
+def _check_options(on: str, strategy: str, seconds: float, brief_ms: float, final_ms: float, **counts: int) -> None:
+    if on not in ("cuda", "cpu"):
+        raise ValueError(f"on={on!r}: a search is on 'cuda', where the GPU measures, or on 'cpu', where the cost model predicts")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy={strategy!r}: it is one of {', '.join(map(repr, STRATEGIES))}")
+    if not seconds >= 0:
+        raise ValueError(f"seconds={seconds!r}: a number above 0 is wanted, or 0: until the search is done")
+    for name, ms in (("brief_ms", brief_ms), ("final_ms", final_ms)):
+        if not ms > 0:
+            raise ValueError(f"{name}={ms!r}: a number above 0 is wanted")
+    for name, count in counts.items():
+        whole(name, count, 32)
+
+
+def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Optional[Mapping[str, int]] = None,
          arrays: Optional[Mapping[str, Any]] = None, case: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
-         on: str = "cuda", device: int = 0, seconds: float = 0, store: Union[Store, str, "os.PathLike[str]", None] = None,
-         resume: bool = False, winners: Union[Store, str, "os.PathLike[str]", None] = None, strategy: str = "halving",
+         on: str = "cuda", device: int = 0, seconds: float = 0, store: Union[Store, AnyPath, None] = None,
+         resume: bool = False, winners: Union[Store, AnyPath, None] = None, strategy: str = "halving",
          top: int = 8, turns: int = 2, brief_ms: float = 20, final_ms: float = 1150, jobs: int = 0,
          inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
          measure: Optional[Measure] = None, progress: Optional[Callable[[Progress], Any]] = None, **more: Value) -> Tuning:
     """Searches for the fastest params for tuning of a kernel or sequence, at one shape.
 
     path, unit, case, params and more: as for `load`; params that are given are fixed, the others for tuning go through their
-    domains. dims: the dimensions, by name. arrays: tensors and scalars by name, in host memory or all inputs on one GPU; in
-    their place inputs are drawn, of the first of the kinds `inputs` (as `schedc run --help` lists them).
+    domains. dims: all dimensions, by name, but those that `arrays` have. arrays: tensors and scalars by name, in host memory or
+    all inputs on one GPU; in their place inputs are drawn, of the first of the kinds `inputs` (as `schedc run --help` lists
+    them).
     on: "cuda": programs are built in `jobs` threads (0: one a core), measured on the GPU `device`, or that of the arrays, and
     compared with the specification on all `inputs`. "cpu": the cost model's times; finalists are interpreted at the kernel's
-    first case. measure: a function of the caller's in place of both, of a kernel and a Trial.
-    seconds: about so long; 0: until it is done. store: gets a line for each measurement; resume: what it has is not measured
-    again, but for the finals. winners: what won in that store, before the schedule was changed or at other shapes, is measured
-    first. strategy: "halving", "exhaustive" or "model". top: how many get into the finals, besides the
-    default, with `turns` of `final_ms` each; brief_ms: of the first rung.
+    first case. measure: a function of the caller's in place of both, of a kernel and a Trial. If the trial has `verify`, it
+    returns whether the results are right (True or False), else the milliseconds of a launch (a number above 0).
+    seconds: about so long; 0: until it is done. store: gets a line for each measurement of a search on a GPU without `measure`;
+    resume: what it has is not measured again, but for the finals. winners: what won in that store, before the schedule was
+    changed or at other shapes, is measured first. strategy: "halving", "exhaustive" or "model". top: how many get into the
+    finals, besides the default, with `turns` of `final_ms` each; brief_ms: of the first rung.
     progress: called with a Progress before each trial; a true result ends the search, and so does Ctrl-C: what was found until
     then is returned.
 
@@ -278,6 +316,7 @@ def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = Non
         print(found)
         attention = found.kernel()
     """
+    _check_options(on, strategy, seconds, brief_ms, final_ms, top=top, turns=turns, jobs=jobs)
     source = path if isinstance(path, Source) else Source.read(path)
     fixed = {**(params or {}), **more}
     space = _core.space(source._handle, unit, case, tuple((name, text_of(value)) for name, value in fixed.items()))
@@ -285,10 +324,9 @@ def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = Non
     if on == "cpu" and measure is None:
         measure = _by_model(data, seed)
     if measure is not None and store is not None:
-        raise ValueError("a store has what was measured on a GPU by the library: leave store= or measure= out")
-    if isinstance(winners, (str, os.PathLike)) and not os.path.exists(winners):
-        raise FileNotFoundError(f"winners: there is no {os.fspath(winners)}")
-    kept, won = (Store(s) if isinstance(s, (str, os.PathLike)) else s for s in (store, winners))
+        raise ValueError("a store has what the library measures on a GPU: store= goes with neither measure= nor on='cpu'")
+    won = None if winners is None else opened(winners, "winners")
+    kept = store if store is None or isinstance(store, Store) else Store(store)
     tuner = _core.tuner(space, data.kernel._handle, data.for_model(), data.scalars, STRATEGIES.index(strategy), top, turns, brief_ms,
                         final_ms, None if won is None else won._handle)
 

@@ -608,10 +608,38 @@ def searched():
     no_case = schedc.Source(re.sub("  case .*\n", "", SWEPT), "swept.sched")
     raises(ValueError, lambda: schedc.tune(no_case, on="cpu", dims={"M": 64}, progress=told.append), "swept has no case")
     expect(not told, "programs are measured that could not be verified then")
-    raises(ValueError, lambda: schedc.tune(source, on="cpu"), "the shape of X")
-    raises(TypeError, lambda: schedc.tune(source, on="cpu", arrays={"Z": 1}), "no tensor or scalar Z")
-    raises(ValueError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, store="s.jsonl"), "store")
     raises(schedc.ScheduleError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, B=5), "R8.smem")
+
+
+def searched_wrong():
+    """What a search is not told rightly, it says before it begins; of what a measure returns, at once."""
+    source, told = schedc.Source(SWEPT, "swept.sched"), []
+    tune = lambda **more: lambda: schedc.tune(source, **{"on": "cpu", "dims": {"M": 64}, "progress": told.append, **more})
+    for on in ("tpu", "model"):
+        raises(ValueError, tune(on=on), f"on='{on}'", "'cuda'", "'cpu', where the cost model")
+    raises(ValueError, tune(strategy="best"), "strategy='best'", "'halving', 'exhaustive', 'model'")
+    for name, value in (("seconds", -1), ("seconds", float("nan")), ("brief_ms", 0), ("final_ms", -1), ("top", -1), ("jobs", -2)):
+        raises(ValueError, tune(**{name: value}), name, f"{value}", "from 0" if name in ("top", "jobs") else "a number above 0")
+    raises(ValueError, tune(dims={"Q": 4}), "no dimension Q, and M is missing; the dimensions of swept are M")
+    raises(ValueError, tune(dims=None), "M is missing; the dimensions of swept are M")
+    raises(ValueError, tune(dims={"M": -4}), "M", "not -4")
+    raises(TypeError, tune(dims={"M": 4.5}), "M", "not 4.5")
+    raises(TypeError, tune(arrays={"Z": 1}), "no tensor or scalar Z")
+    raises(ValueError, tune(store="s.jsonl"), "store= goes with neither measure= nor on='cpu'")
+    expect(not told, "something was measured")
+    raises(ValueError, tune(dims={"M": 0}), "dims: with M=0 the cost model has no time for swept")
+    right = lambda said: lambda kernel, trial: said if trial.verify else 1.0 + kernel.params["B"].value
+    for said in (1.0, 1, None, "yes", numpy.float64(1)):
+        raises(TypeError, tune(measure=right(said)), "True or False is wanted", repr(said))
+    for good in (True, numpy.bool_(True)):
+        expect(schedc.tune(source, dims={"M": 64}, measure=right(good)).best.params == {"B": "1"}, f"{good!r}")
+        expect(schedc.tune(source, dims={"M": 64}, measure=right(not good)).best is None, f"{not good!r}")
+    fast = lambda said: lambda kernel, trial: True if trial.verify else said
+    for said in (None, "x", True, numpy.bool_(True), [1.0]):
+        raises(TypeError, tune(measure=fast(said)), "milliseconds are wanted, a number above 0", repr(said))
+    for said in (0, -1.0, float("nan"), float("inf")):
+        raises(ValueError, tune(measure=fast(said)), "milliseconds are wanted, a number above 0", f"{float(said)}")
+    expect(schedc.tune(source, dims={"M": 64}, measure=fast(numpy.float32(2))).best.ms == 2, "a number of NumPy's")
 
 
 def in_threads():
@@ -744,7 +772,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, scalars_in_extents, left_out, bfloat16, empty, policies,
-                     packed, at_an_address, refusals, set_wrong, listed, by_path, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+                     packed, at_an_address, refusals, set_wrong, listed, by_path, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, searched_wrong, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
