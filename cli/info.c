@@ -33,6 +33,18 @@ static void say_prediction(const schedc_kernel *kernel, const Data *d) {
   free(tensor);
 }
 
+// Whole, or not at all: where it fails, the reports stand in its place.
+static int describe(Session *s, const schedc_kernel *kernel, const Data *d) {
+  schedc_format_kind kind = s->args->format == FORMAT_JSON ? SCHEDC_JSON : SCHEDC_TEXT;
+  Buffer out = {0};
+  int code = session_status(s, schedc_describe(s->context, kernel, d->dims, d->dim_count, kind,
+                                               buffer_write, &out));
+  if (!code && out.n) stdout_write(NULL, out.at, out.n);
+  if (!code && kind == SCHEDC_TEXT) say_prediction(kernel, d);
+  free(out.at);
+  return code;
+}
+
 int command_info(const Args *args) {
   Session s;
   Data d = {0};
@@ -41,12 +53,8 @@ int command_info(const Args *args) {
   int code = session_open(&s, args, 0);
   if (!code) code = session_kernel(&s, &kernel, &kase);
   if (!code) code = data_dims(&d, &s, kernel, kase, NULL, &args->set);
-  if (!code) {
-    schedc_format_kind kind = args->format == FORMAT_JSON ? SCHEDC_JSON : SCHEDC_TEXT;
-    code = session_status(
-        &s, schedc_describe(s.context, kernel, d.dims, d.dim_count, kind, stdout_write, NULL));
-    if (!code && kind == SCHEDC_TEXT) say_prediction(kernel, &d);
-  }
+  if (!code) code = describe(&s, kernel, &d);
+  if (code && args->format == FORMAT_JSON) session_print_reports(&s);
   data_close(&d);
   schedc_kernel_free(kernel);
   session_close(&s);

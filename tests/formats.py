@@ -135,6 +135,18 @@ def check_assumed(checks, schedc):
     checks.expect("info: what fits in 32 bits", code == 0 and fits == ["a"])
 
 
+def check_info_fails(checks, schedc):
+    """Where there is nothing to describe, the document is the array of what is wrong, as that of `check` and `run`."""
+    copy = "schedules/copy.sched"
+    for code, report, words in ((3, "F.read", ["no such file"]), (1, "P.domain", [copy, "-p", "BM=3"]),
+                                (1, "P.unit", [copy, "nokernel"]), (1, "P.case", [copy, "--case", "nosuch"]),
+                                (1, "S.char", ["tests/fuzz/npy_seeds.py"])):
+        was, text, err = output(schedc, "info", *words, "--format", "json")
+        checks.expect(f"info {words}: {was}, {text}{err}", was == code and text and json.loads(text)[0]["code"] == report)
+    was, text, err = output(schedc, "info", copy, "--set", "Q=3", "--format", "json")
+    checks.expect("info: a usage error", was == 2 and json.loads(text) == [] and "'Q'" in err)
+
+
 def check_refused(checks, schedc):
     """What some combinations are refused for is said once, and the others are tested."""
     with tempfile.TemporaryDirectory() as folder:
@@ -196,6 +208,7 @@ def main():
                   and len(proofs) >= 9 and all(p["verdict"] == "proved for all trip counts" for p in proofs)
                   and all(0 < r["least_stages"] <= r["stages"] for r in info["certificate"]["rings"]))
     check_assumed(checks, schedc)
+    check_info_fails(checks, schedc)
     checks.expect("info: shared memory", 0 < info["shared_memory_bytes"] <= 232448)
     code, text, _ = output(schedc, "run", "--format", "json", "schedules/copy.sched")
     result = json.loads(text)
