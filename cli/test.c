@@ -177,18 +177,39 @@ static int test_unit(Tester *t, size_t unit) {
 
 static int test_source(Tester *t) {
   const Args *args = t->s->args;
-  bool found = false;
   int worst = 0;
   for (size_t i = 0; i < schedc_unit_count(t->s->source) && !t->no_gpu; i++) {
     schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
     schedc_unit(t->s->source, i, &info);
     if (args->operands > 1 && strcmp(info.name, args->operand[1]) != 0) continue;
-    found = true;
     int code = test_unit(t, i);
     if (code > worst) worst = code;
   }
-  if (!found) return cli_usage(args, "the file has no such kernel");
   return worst;
+}
+
+// Nothing was tested: there is no such kernel, or no such case, which are reported as by `check`;
+// or no case at all.
+static int why_nothing(Session *s) {
+  const Args *args = s->args;
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+  schedc_kernel *kernel = NULL;
+  schedc_status status = SCHEDC_OK;
+  size_t n = schedc_unit_count(s->source), at = 0;
+  s->quiet = false;
+  while (at < n && !schedc_unit(s->source, at, &info) && unit && strcmp(info.name, unit) != 0) at++;
+  if (args->case_name || at == n)
+    status = schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name, NULL, 0);
+  schedc_kernel_free(kernel);
+  if (status) return session_status(s, status);
+  if (unit || n == 1)
+    cli_fail(args, "'%s' has no case to test: give it one, such as 'case small { M = 100 }'",
+             info.name);
+  else
+    cli_fail(args, "no kernel of %s has a case to test: give one a 'case small { M = 100 }'",
+             args->operand[0]);
+  return EXIT_BAD;
 }
 
 static void summary(const Tester *t, double took) {
@@ -255,6 +276,9 @@ int command_test(const Args *args) {
     progress_start(&t.progress, args->operand[0]);
     code = test_source(&t);
     progress_end(&t.progress);
+  }
+  if (!code && !t.tally.combinations) code = why_nothing(&s);
+  if (t.tally.combinations) {
     test_print_refusals(&t);
     summary(&t, seconds() - start);
     if (!code && (t.tally.failed || !t.tally.passed)) code = EXIT_BAD;

@@ -167,6 +167,29 @@ def check_refused(checks, schedc):
         checks.expect("test: what cannot be read", code == 1 and [r["code"] for r in json.loads(text)] == ["S.token"])
 
 
+def check_nothing_to_test(checks, schedc):
+    """No such kernel or case is reported as by `check`; that there is no case at all is said with a remedy."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty, bare, two = (os.path.join(folder, name) for name in ("empty.sched", "bare.sched", "two.sched"))
+        for path, text in ((empty, ""), (bare, ELEMENTS), (two, ELEMENTS + ELEMENTS.replace("kernel k", "kernel l"))):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        copy = "schedules/copy.sched"
+        for report, say, words in (("P.case", "its cases are: small", [copy, "--case", "nosuch"]),
+                                   ("P.case", "'k' has no case 'small'", [bare, "--case", "small"]),
+                                   ("P.unit", "the file has: copy", [copy, "nokernel"]),
+                                   ("P.unit", "no kernel in this file", [empty])):
+            code, text, err = output(schedc, "test", *words)
+            checks.expect(f"test {words}: {code} {text}{err}", code == 1 and not text and f"error[{report}]" in err and say in err)
+            code, text, err = output(schedc, "test", *words, "--format", "json")
+            checks.expect(f"test {words}: json", code == 1 and [r["code"] for r in json.loads(text)] == [report] and not err)
+        for path, say in ((bare, "'k' has no case to test"), (two, "no kernel of")):
+            code, text, err = output(schedc, "test", path)
+            checks.expect(f"test {path}: {code} {text}{err}", code == 1 and not text and say in err and "'case small {" in err)
+        code, text, err = output(schedc, "test", two, "l", "--format", "json")
+        checks.expect("test: no case: json", code == 1 and json.loads(text) == [] and "'l' has no case to test" in err)
+
+
 def check_fmt(checks, schedc):
     with tempfile.TemporaryDirectory() as folder:
         path, other = os.path.join(folder, "a.sched"), os.path.join(folder, "b.sched")
@@ -217,6 +240,7 @@ def main():
     result = json.loads(text)
     checks.expect("test", code == 0 and result["failed"] == 0 and result["passed"] > 0 and result["failures"] == [])
     check_refused(checks, schedc)
+    check_nothing_to_test(checks, schedc)
     check_fmt(checks, schedc)
     checks.expect("exit code of a usage error", output(schedc, "run")[0] == 2)
     checks.expect("exit code of a missing file", output(schedc, "check", "no such file")[0] == 3)
