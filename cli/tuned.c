@@ -53,8 +53,12 @@ static void find_table(Tuned *t, const char *gpu) {
   if (access(t->path.at, R_OK) != 0) t->path.n = 0;
 }
 
+// What is named by hand, and only read, is there.
 static int open_store(Session *s, Tuned *t) {
   if (!t->path.n) return EXIT_GOOD;
+  if (s->args->tuned && access(t->path.at, R_OK) != 0)
+    return cli_fail(s->args, "%s cannot be read: '--tuned' wants a store that is there",
+                    t->path.at);
   return session_status(s, schedc_store_open(&t->store, s->context, t->path.at));
 }
 

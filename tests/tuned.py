@@ -165,7 +165,7 @@ def runs(s):
     expect("tuned" not in s.json("run", s.right, "--on", "cpu"), "a store is read that nobody named")
     text = s.call("run", s.right, "--on", "cpu", "--tuned", store).stdout
     expect("A = 2" in text.split("tuned")[0] and f"right.jsonl:{best(64, 2)}: A = 2; verified on {MODEL} at" in text, text)
-    text = s.call("run", s.right, "--on", "cpu", "--tuned", s.path("none.jsonl")).stdout
+    text = s.call("run", s.right, "--on", "cpu", "--tuned", s.write("none.jsonl", "")).stdout
     expect("no line of" in text and "PASS" in text, text)
 
 
@@ -201,7 +201,10 @@ def refusals(s):
             (2, "are for a C header", ("build", s.right, "--gpu", MODEL, "-o", s.path("x.cu"))),
             (3, "there is no table of", ("build", s.right, "--gpu", MODEL, "-o", s.path("x.h"))),
             (2, "needs the dimensions first", ("run", s.right, "--on", "cpu", "--tuned", store, "--in", "X=-")),
-            (1, "F.store", ("run", s.right, "--on", "cpu", "--tuned", s.right))):
+            (1, "F.store", ("run", s.right, "--on", "cpu", "--tuned", s.right)),
+            (3, "wants a store that is there", ("run", s.right, "--on", "cpu", "--tuned", s.path("mistyped.jsonl"))),
+            (3, "wants a store that is there", ("bench", s.right, "--dry-run", "--tuned", s.path("mistyped.jsonl"))),
+            (3, "wants a store that is there", ("build", s.right, "--tuned", s.path("mistyped.jsonl"), "-o", s.path("x.h")))):
         done = s.call(*command)
         expect(done.returncode == code and word in done.stdout, f"{command}: exit code {done.returncode}, {done.stdout}")
     said = s.json("build", s.right, "--tuned", both, "--gpu", "another GPU", "-o", s.path("x.h"))
@@ -354,7 +357,7 @@ def small_stores(s):
     """Without a line that fits the header is that of the defaults; two headers of one name are refused."""
     alone, empty = s.path("alone.h"), s.path("empty.h")
     s.call("build", s.told, "-o", alone)
-    done = s.call("build", s.told, "--tuned", s.path("none.jsonl"), "-o", empty)
+    done = s.call("build", s.told, "--tuned", s.write("none.jsonl", ""), "-o", empty)
     expect("no line of" in done.stdout, done.stdout)
     expect(open(alone, "rb").read() == open(empty, "rb").read(), "the header without variants is another")
     s.write("two.c", '#include "told.h"\n#include "alone.h"\nint main(void) { return 0; }\n')
