@@ -8,7 +8,7 @@ static const struct {
 } status_table[] = {
     [SCHEDC_OK] = {"SCHEDC_OK", "done"},
     [SCHEDC_EINPUT] = {"SCHEDC_EINPUT", "the schedule, a parameter or a tensor is at fault"},
-    [SCHEDC_EFAULT] = {"SCHEDC_EFAULT", "the run found a race, a deadlock or an unwritten output"},
+    [SCHEDC_EFAULT] = {"SCHEDC_EFAULT", "the run found a race, a deadlock or another fault"},
     [SCHEDC_ENOMEM] = {"SCHEDC_ENOMEM", "out of memory"},
     [SCHEDC_ELIMIT] = {"SCHEDC_ELIMIT", "a limit was passed"},
     [SCHEDC_EIO] = {"SCHEDC_EIO",

@@ -195,7 +195,8 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
               const Pairs *set);
 int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
               const Pairs *set);
-// The shape of a tensor under the dimensions and scalars so far; false: they do not say it.
+// The shape of a tensor under the dimensions and scalars so far; false: they do not say it, or it
+// is negative.
 bool data_shape(const Data *d, schedc_context *context, size_t t, int64_t *shape);
 uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);

@@ -211,15 +211,15 @@ bool data_shape(const Data *d, schedc_context *context, size_t t, int64_t *shape
 static int shape_tensor(Data *d, Session *s, size_t t) {
   schedc_tensor *x = &d->tensors[t];
   if (!data_shape(d, s->context, t, x->shape)) {
-    return cli_usage(s->args, "the shape of '%s' is not known: give --case or --set", x->name);
+    return cli_usage(s->args,
+                     "the shape of '%s' is not known, or is negative: give --case or --set",
+                     x->name);
   }
   int64_t n = 1;
   for (size_t i = x->rank; i-- > 0;) {
     x->strides[i] = n;
-    if (x->shape[i] < 0 || __builtin_mul_overflow(n, x->shape[i] ? x->shape[i] : 1, &n) ||
-        n > INT64_MAX / 8) {
-      return cli_usage(s->args, "the shape of '%s' is negative or too large", x->name);
-    }
+    if (__builtin_mul_overflow(n, x->shape[i] ? x->shape[i] : 1, &n) || n > INT64_MAX / 8)
+      return cli_usage(s->args, "the shape of '%s' is too large", x->name);
   }
   for (size_t i = 0; i < x->rank; i++) {
     if (x->shape[i] == 0) n = 0;

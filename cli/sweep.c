@@ -38,7 +38,7 @@ static bool elements_fit(const Sweeper *w, const Data *d) {
     int64_t shape[SCHEDC_MAX_RANK], n = 1;
     if (!data_shape(d, w->s->context, t, shape)) return false;
     for (size_t i = 0; i < d->tensors[t].rank; i++)
-      if (shape[i] < 0 || __builtin_mul_overflow(n, shape[i], &n)) return false;
+      if (__builtin_mul_overflow(n, shape[i], &n)) return false;
     all += (uint64_t)n;
   }
   return all <= w->limit;
@@ -248,10 +248,8 @@ static bool has_shapes(Sweeper *w, size_t dim, int64_t value) {
   int64_t shape[SCHEDC_MAX_RANK], was = w->base.dims[dim].value;
   bool all = true;
   w->base.dims[dim].value = value;
-  for (size_t t = 0; t < w->base.tensor_count; t++) {
+  for (size_t t = 0; t < w->base.tensor_count; t++)
     all &= data_shape(&w->base, w->s->context, t, shape);
-    for (size_t i = 0; i < w->base.tensors[t].rank && all; i++) all = shape[i] >= 0;
-  }
   w->base.dims[dim].value = was;
   return all;
 }

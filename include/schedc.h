@@ -71,7 +71,7 @@ extern "C" {
 typedef enum schedc_status {
   SCHEDC_OK = 0,
   SCHEDC_EINPUT = 1, /* the schedule, a parameter or a tensor is at fault: diagnostics */
-  SCHEDC_EFAULT = 2, /* a run found a race or a deadlock; see the diagnostics */
+  SCHEDC_EFAULT = 2, /* a run found a race, a deadlock or another fault; see the diagnostics */
   SCHEDC_ENOMEM = 3,
   SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget, … */
   SCHEDC_EIO = 5,     /* a file could not be read or written, or is not what it should be */
@@ -245,7 +245,9 @@ typedef struct schedc_kernel schedc_kernel;
 
 /* Fixes the parameters (given ones over the case's over the defaults), lowers and checks.
  * unit: a kernel's or sequence's name; NULL: the last sequence, or else the last kernel.
- * case_name: whose parameters apply; NULL: none. The source may be freed before the kernel.
+ * case_name: whose parameters apply; NULL: none. The source may be freed before the kernel. Of a
+ * name given twice the last value counts. Values have no spaces, and numbers are decimal: neither
+ * " 128" nor "0x80" is one (P.value).
  *
  * Example:
  *
@@ -370,7 +372,7 @@ typedef struct schedc_dim {
 
 /* The shape of tensor `index` under some dimensions, and i32 scalars, which stand among them by
  * name: as many extents as it has dimensions, of the SCHEDC_MAX_RANK for which `shape` has room.
- * SCHEDC_EARG: it depends on others, or overflows. */
+ * SCHEDC_EARG: it depends on others, overflows, or has a negative extent. */
 SCHEDC_API schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,
                                              size_t index, const schedc_dim *dims, size_t dim_count,
                                              int64_t *shape);
@@ -608,8 +610,10 @@ SCHEDC_API schedc_status schedc_store_at(const schedc_store *store, size_t index
                                          schedc_store_record *record);
 
 /* Writes a line at the end of the file, in one write, and makes the file if it is not there.
- * SCHEDC_EARG: the record lacks a text, or a number is negative or not finite. SCHEDC_EIO: it could
- * not be written whole; F.store says why. */
+ * The texts are the caller's to get right: a schedule that is no hash of schedc_store_schedule is
+ * never found, and a date of another form is compared as text all the same. SCHEDC_EARG: the record
+ * lacks a text, or a number is negative or not finite. SCHEDC_EIO: it could not be written whole;
+ * F.store says why. */
 SCHEDC_API schedc_status schedc_store_append(schedc_context *context, schedc_store *store,
                                              const schedc_store_record *record);
 
@@ -677,7 +681,10 @@ SCHEDC_API schedc_status schedc_variant_at(const schedc_variants *variants, size
  * given twice (T.twice) or missing (T.missing). */
 
 /* A tensor in memory, the caller's: of the host, or, for launches, of the GPU. Strides in elements;
- * the last one is 1 (unless its extent is 1 or 0). */
+ * the last one is 1 (unless its extent is 1 or 0). Strides are not negative. Of an input they may
+ * be 0; elements of an output do not share memory. Where the extent is 1 or 0 the stride does not
+ * count. `data` is a multiple of the element's size, for launches also of 16 where the report says
+ * so (T.align); it may be NULL where there are no elements. */
 typedef struct schedc_tensor {
   const char *name; /* or NULL, as above */
   void *data;
@@ -774,7 +781,9 @@ SCHEDC_API schedc_status schedc_npy_write(const schedc_tensor *tensor, schedc_wr
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
 /* Called now and then by the thread that called the library, with the fraction done, 0 to 1.
- * Nonzero stops the call. */
+ * Nonzero stops the call. Runs and comparisons call it several times a second, others before each
+ * piece of their work; a short call may never do so. Another thread stops a call in no other way
+ * than by this function: let it return an atomic flag that the other thread sets. */
 typedef int (*schedc_progress)(void *user, double done);
 
 typedef struct schedc_run_options {
@@ -783,7 +792,9 @@ typedef struct schedc_run_options {
   uint64_t seed;        /* of SCHEDC_RANDOM, and of the order in which roles run */
   unsigned threads;     /* worker threads; 0: one a core */
   unsigned sms;         /* multiprocessors that persistent grids see; 0: a small default */
-  uint64_t step_budget; /* operations before a run is given up with SCHEDC_ELIMIT; 0: none */
+  uint64_t step_budget; /* after about so many operations, of all tiles together, a run is given up
+                           with SCHEDC_ELIMIT; 0: none. It is looked at now and then: a small run
+                           may pass although it takes more */
   schedc_progress progress;
   void *progress_user;
 } schedc_run_options;
@@ -1553,9 +1564,11 @@ typedef struct schedc_elsewhere {
 
 typedef struct schedc_tune_options {
   size_t size;
-  double seconds; /* about so long may it take: it begins the finals early enough; 0: no limit */
+  double seconds;      /* about so long may it take: it begins the finals early enough; 0: no limit;
+                          less: SCHEDC_EARG */
   schedc_store *store; /* NULL, or gets a line for each measurement, and at the end one for each
-                          finalist, the winner first; needs a meter */
+                          finalist, the winner first; it needs a meter: with `measure` it is
+                          SCHEDC_EARG */
   int resume; /* what the store has of this schedule, problem, shape, GPU and these versions is not
                  measured again, but for the finals */
   schedc_tune_progress progress;

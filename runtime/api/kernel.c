@@ -415,6 +415,8 @@ schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *
   i64 found[SC_MAX_RANK] = {0};
   ShapeJob job = {kernel->k, kernel->tensor[index], dims, dim_count, found};
   schedc_status status = sc_enter_once(context, kernel->k->text, shape, &job);
+  for (u32 d = 0; d < SC_MAX_RANK && !status; d++)
+    if (found[d] < 0) status = SCHEDC_EARG;
   if (status == SCHEDC_OK) memcpy(out, found, sizeof found);
   return status;
 }

@@ -1,5 +1,5 @@
 // params.c - what a kernel tells of its parameters: the kind of their values, and the ends of their
-// domains.
+// domains; which values the caller may give, and to dimensions.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,48 @@ static void kinds_of_params(void **state) {
   schedc_source_free(source);
 }
 
+// Of a name given twice the last value counts; values have no spaces, and numbers are decimal.
+static void values_of_callers(void **state) {
+  static const char *const wrong[] = {" 128", "128 ", "0x80", "1e2", "+128", ""};
+  static const schedc_param twice[] = {{"BM", "64"}, {"BM", "128"}};
+  Fixture *f = *state;
+  schedc_source *source = parse(f, good);
+  schedc_kernel *kernel;
+  schedc_param_info p = SCHEDC_PARAM_INFO_INIT;
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "scale", NULL, twice, 2),
+                   SCHEDC_OK);
+  assert_int_equal(schedc_param_at(kernel, 0, &p), SCHEDC_OK);
+  assert_string_equal(p.value, "128");
+  schedc_kernel_free(kernel);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const schedc_param bm = {"BM", wrong[i]};
+    assert_int_equal(schedc_instantiate(&kernel, f->context, source, "scale", NULL, &bm, 1),
+                     SCHEDC_EINPUT);
+    assert_non_null(strstr(f->heard.rendered, "error[P.value]"));
+  }
+  schedc_source_free(source);
+}
+
+// No launch has a negative extent; one of zero it may have. X is f16[M, 64], cu is i32[M + 1].
+static void extents_are_not_negative(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, good);
+  schedc_kernel *kernel;
+  schedc_dim m = {"M", 0};
+  int64_t shape[SCHEDC_MAX_RANK] = {-1};
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  assert_int_equal(schedc_tensor_shape(f->context, kernel, 1, &m, 1, shape), SCHEDC_OK);
+  assert_int_equal(shape[0], 1);
+  m.value = -3;
+  assert_int_equal(schedc_tensor_shape(f->context, kernel, 0, &m, 1, shape), SCHEDC_EARG);
+  assert_int_equal(schedc_tensor_shape(f->context, kernel, 1, &m, 1, shape), SCHEDC_EARG);
+  assert_int_equal(shape[0], 1);
+  schedc_kernel_free(kernel);
+  schedc_source_free(source);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(kinds_of_params)};
+  const struct CMUnitTest tests[] = {TEST(kinds_of_params), TEST(values_of_callers),
+                                     TEST(extents_are_not_negative)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
