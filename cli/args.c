@@ -124,7 +124,8 @@ static const struct Option {
     {"shapes", OPT_SHAPES, "FILE", TUNE,
      "tune each line's shape in turn: [CASE] [NAME=VALUE]..., as --case, --set and -p"},
     {"budget", OPT_BUDGET, "TIME", TUNE,
-     "about so long for each shape: 90s, 5m, 1h (default: until all is measured)"},
+     "about so long for each shape: 90s, 5m, 1h; a number alone is of seconds (default: until\n"
+     "                                 all is measured)"},
     {"strategy", OPT_STRATEGY, "STRATEGY", TUNE,
      "halving, exhaustive or model, as described above (default: halving)"},
     {"jobs", OPT_JOBS, "N", TUNE, "threads that build (default: one a core)"},
@@ -195,6 +196,10 @@ void args_help(FILE *to, const Command *c) {
 static int add_pair(const Args *args, Pairs *pairs, const char *option, const char *text) {
   const char *eq = strchr(text, '=');
   if (!eq || eq == text) return cli_usage(args, "--%s wants NAME=VALUE, not '%s'", option, text);
+  for (size_t i = 0; i < pairs->n && pairs != &args->out; i++)  // outputs may go to several files
+    if (!strncmp(pairs->at[i].name, text, (size_t)(eq - text)) && !pairs->at[i].name[eq - text])
+      return cli_usage(args, "--%s gives '%s' twice: '%s' and '%s'", option, pairs->at[i].name,
+                       pairs->at[i].value, eq + 1);
   pairs->at = need(realloc(pairs->at, sizeof *pairs->at * (pairs->n + 1)));
   char *name = need(malloc((size_t)(eq - text) + 1));
   memcpy(name, text, (size_t)(eq - text));
@@ -399,10 +404,43 @@ static bool *flag_of(Args *a, int val) {
   }
 }
 
+// What getopt_long does not take: val is ':' where an argument is missing, else '?'.
+static int not_taken(const Args *args, const struct option *known, int val, char **argv) {
+  const char *word = argv[optind - 1];
+  for (; known->name && (!optopt || known->val != optopt);) known++;
+  if (val == ':') return cli_usage(args, "'%s' lacks its argument", word);
+  if (known->name) return cli_usage(args, "'--%s' takes no argument", known->name);
+  if (optopt) return cli_usage(args, "'-%c' is not an option here", optopt);
+  return cli_usage(args, "'%s' is not an option here", word);
+}
+
+// Options that contradict each other, or of which one would be ignored.
+static int check_together(const Args *args) {
+  int takes = bit_of(args->command);
+  bool interprets = !args->cuda && (args->on_given || args->policy_given || args->sms);
+  if (args->bench && interprets)
+    return cli_usage(args, "'--time' measures on a GPU: leave it out, or say '--on cuda'");
+  if (args->debug_waits && (takes & TEST ? !args->cuda : takes & RUN && interprets))
+    return cli_usage(args,
+                     "'--debug-waits' is of emitted code: it needs '--on cuda' or "
+                     "'--on model'");
+  if (args->policy == POLICY_LAGGARD && !args->model)
+    return cli_usage(args, "'--policy laggard' needs '--on model'");
+  if (takes & TEST && args->policy_given && !args->model)
+    return cli_usage(args, "'schedc test' runs under all policies: '--policy' needs '--on model'");
+  if (takes & (BENCH | TUNE) && args->on_given && !args->cuda)
+    return cli_usage(args, "'schedc %s' runs on cuda or on the model: leave '--on cpu' out",
+                     args->command->name);
+  if (args->resume && !args->store)
+    return cli_usage(args, "'--resume' goes on from what '--out' has: say which file");
+  if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
+  return 0;
+}
+
 int args_read(Args *args, const Command *command, int argc, char **argv) {
   struct option table[COUNT(options) + 1];
-  char letters[2 * COUNT(options) + 1];
-  size_t n = 0, l = 0;
+  char letters[2 * COUNT(options) + 2] = ":";  // tell a missing argument from an unknown option
+  size_t n = 0, l = 1;
   memset(table, 0, sizeof table);
   for (size_t i = 0; i < COUNT(options); i++) {
     const struct Option *o = &options[i];
@@ -417,8 +455,7 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
   opterr = 0;
   optind = 1;
   for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
-    if (val == '?')
-      return cli_usage(args, "'%s' is not an option here, or lacks its argument", argv[optind - 1]);
+    if (val == '?' || val == ':') return not_taken(args, table, val, argv);
     const char *name = "";
     for (size_t i = 0; i < n; i++) {
       if (table[i].val == val) name = table[i].name;
@@ -436,17 +473,7 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
   if (args->device_given && args->on_given && !args->cuda)
     return cli_usage(args, "'--device' is of a GPU: leave it, or '--on cpu', out");
   if (args->device_given) args->cuda = args->on_given = true;
-  if (args->policy == POLICY_LAGGARD && !args->model)
-    return cli_usage(args, "'--policy laggard' needs '--on model'");
-  if (bit_of(command) & TEST && args->policy_given && !args->model)
-    return cli_usage(args, "'schedc test' runs under all policies: '--policy' needs '--on model'");
-  if (bit_of(command) & (BENCH | TUNE) && args->on_given && !args->cuda)
-    return cli_usage(args, "'schedc %s' runs on cuda or on the model: leave '--on cpu' out",
-                     command->name);
-  if (args->resume && !args->store)
-    return cli_usage(args, "'--resume' goes on from what '--out' has: say which file");
-  if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
-  return 0;
+  return check_together(args);
 }
 
 static void free_pairs(Pairs *p) {

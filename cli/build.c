@@ -2,7 +2,6 @@
 // file of its own; and the report on what stands in the machine code.
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +33,19 @@ static bool good_name(const char *name) {
   return *name && !name[strspn(name, used)] && !strspn(name, "0123456789");
 }
 
+static bool is_ending(const char *word) {
+  bool known = false;
+  for (size_t i = 0; i < COUNT(ending); i++) known |= strcmp(ending[i], word) == 0;
+  return known;
+}
+
 // What --to says, else the ending of the output's name; for a report alone, machine code.
 static int find_artifact(const Args *args, schedc_artifact *out) {
   const char *dot = args->output ? strrchr(args->output, '.') : NULL;
-  const char *word = args->to ? args->to : dot && !strchr(dot, '/') ? dot + 1 : "";
+  const char *own = dot && !strchr(dot, '/') ? dot + 1 : "", *word = args->to ? args->to : own;
+  if (is_ending(word) && is_ending(own) && strcmp(word, own) != 0)
+    return cli_usage(args, "'-o %s' asks for %s, and '--to %s' for %s: leave one out", args->output,
+                     own, word, word);
   for (size_t i = 0; i < COUNT(ending); i++) {
     if (strcmp(ending[i], word) != 0) continue;
     *out = (schedc_artifact)i;
@@ -120,8 +128,7 @@ static int make(Session *s, const Made *made, schedc_artifact artifact, const ch
   Buffer out = {0};
   int code = session_status(
       s, schedc_build(s->context, made->kernel, artifact, &options, buffer_write, &out, info));
-  if (!code && path && !file_replace(path, out.at, out.n))
-    code = cli_fail(s->args, "cannot write '%s': %s", path, strerror(errno));
+  if (!code && path && !file_replace(path, out.at, out.n)) code = cli_unwritten(s->args, path);
   free(out.at);
   return code;
 }

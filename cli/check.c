@@ -2,7 +2,6 @@
 // or every point of its params' domains is, or those of its cases are (points.c).
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +43,8 @@ static int emit(Session *s) {
                                      args->param.n, args->emit, buffer_write, &out);
   int code = session_status(s, status);
   const char *path = args->output ? args->output : "-";
-  if (code == EXIT_GOOD && !file_replace(path, out.n ? out.at : "", out.n)) {
-    code = cli_fail(args, "cannot write '%s': %s", path, strerror(errno));
-  }
+  if (code == EXIT_GOOD && !file_replace(path, out.n ? out.at : "", out.n))
+    code = cli_unwritten(args, path);
   free(out.at);
   return code;
 }
@@ -56,6 +54,10 @@ int command_check(const Args *args) {
   if (args->output && !args->emit) return cli_usage(args, "-o is where --emit=STAGE writes to");
   bool many = args->all_params || args->all_cases;
   if (many && args->emit) return cli_usage(args, "--emit is of one point");
+  bool standard = args->emit && (!args->output || strcmp(args->output, "-") == 0);
+  if (standard && args->format != FORMAT_TEXT)
+    return cli_usage(args, "--emit and --format %s both want the standard output: give -o FILE",
+                     args->format == FORMAT_JSON ? "json" : "sarif");
   if (args->all_cases && (args->all_params || args->case_name))
     return cli_usage(args, "--all-cases looks at each case: leave '--%s' out",
                      args->case_name ? "case" : "all-params");

@@ -27,7 +27,8 @@ const char *policy_name(Policy policy);
 typedef unsigned InputKind;
 enum { MAX_INPUTS = 32 };
 
-// NAME=VALUE options in the order given; later ones win. The names are owned.
+// NAME=VALUE options in the order given, each name once but for outputs; what a variant or a line
+// of shapes says goes behind them, and wins. The names are owned.
 typedef struct Pairs {
   schedc_param *at;
   size_t n;
@@ -80,6 +81,8 @@ struct Command {
 // main.c: `schedc: …` or `schedc run: …` on stderr; returns EXIT_ENVIRONMENT or EXIT_USAGE.
 int cli_fail(const Args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int cli_usage(const Args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+// Of a file ("-": standard output) that could not be written, as errno says: EXIT_ENVIRONMENT.
+int cli_unwritten(const Args *args, const char *path);
 
 // args.c: reads the options of a command. Returns 0, or an exit code after a message.
 int args_read(Args *args, const Command *command, int argc, char **argv);

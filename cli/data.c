@@ -2,7 +2,6 @@
 // --set; memory; inputs filled; outputs poisoned.
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,7 +177,7 @@ int data_save(const Data *d, Session *s) {
     bool good =
         standard ? file_put(s->bytes, out.at, out.n) : file_replace(p->value, out.at, out.n);
     free(out.at);
-    if (!good) return cli_fail(s->args, "cannot write '%s': %s", p->value, strerror(errno));
+    if (!good) return cli_unwritten(s->args, p->value);
   }
   return EXIT_GOOD;
 }
@@ -211,9 +210,8 @@ bool data_shape(const Data *d, schedc_context *context, size_t t, int64_t *shape
 static int shape_tensor(Data *d, Session *s, size_t t) {
   schedc_tensor *x = &d->tensors[t];
   if (!data_shape(d, s->context, t, x->shape)) {
-    return cli_usage(s->args,
-                     "the shape of '%s' is not known, or is negative: give --case or --set",
-                     x->name);
+    return cli_usage(
+        s->args, "the shape of '%s' is not known, or is negative: give --case or --set", x->name);
   }
   int64_t n = 1;
   for (size_t i = x->rank; i-- > 0;) {

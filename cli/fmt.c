@@ -2,7 +2,6 @@
 // compared.
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ static int put(const Args *args, const char *path, const Session *s, const Buffe
   char *behind = args->in_place ? realpath(path, NULL) : NULL;
   const char *to = args->in_place ? (behind ? behind : path) : args->output ? args->output : "-";
   bool good = file_replace(to, text->at, text->n);
-  int code = good ? EXIT_GOOD : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
+  int code = good ? EXIT_GOOD : cli_unwritten(args, to);
   free(behind);
   return code;
 }

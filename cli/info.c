@@ -37,8 +37,8 @@ static void say_prediction(const schedc_kernel *kernel, const Data *d) {
 static int describe(Session *s, const schedc_kernel *kernel, const Data *d) {
   schedc_format_kind kind = s->args->format == FORMAT_JSON ? SCHEDC_JSON : SCHEDC_TEXT;
   Buffer out = {0};
-  int code = session_status(s, schedc_describe(s->context, kernel, d->dims, d->dim_count, kind,
-                                               buffer_write, &out));
+  int code = session_status(
+      s, schedc_describe(s->context, kernel, d->dims, d->dim_count, kind, buffer_write, &out));
   if (!code && out.n) stdout_write(NULL, out.at, out.n);
   if (!code && kind == SCHEDC_TEXT) say_prediction(kernel, d);
   free(out.at);

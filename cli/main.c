@@ -3,6 +3,7 @@
 // machine is.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -16,6 +17,9 @@ static const Command commands[] = {
      "float32 and\n"
      "int64 to int32 where the tensor wants these. What a sequence is `given` is made from the "
      "others.\n"
+     "What has no specification is not compared; with --out its outputs are written all the same, "
+     "else that is\n"
+     "an error (T.spec).\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
      "kernel.\n"
      "On a GPU, params for tuning that -p does not give are those of its table for these "
@@ -52,7 +56,7 @@ static const Command commands[] = {
      "with --policy laggard, each warp and engine lags in its turn.\n"
      "Of each failure the command after `again:` is one that repeats it.\n",
      1, 2, command_test},
-    {"bench", "FILE [KERNEL] [NAME=VALUE...]...",
+    {"bench", "{FILE [KERNEL] [NAME=VALUE]...}...",
      "measure kernels on the GPU, and compare them with their specifications",
      "A variant is a file with the settings that follow it (of params, dimensions, scalars), and "
      "each choice of\n"
@@ -106,7 +110,9 @@ static const Command commands[] = {
      "With --all-params, at every point of the params' domains: it counts what is refused, by "
      "code, "
      "and\n"
-     "proves one of the points that make the same program.\n"
+     "proves one of the points that make the same program. That takes as long as the space is "
+     "large, minutes\n"
+     "where it has thousands of programs.\n"
      "Each role is checked by itself, and then all roles together, for every path and trip count.\n"
      "What is rejected comes with dimensions and a command that shows the fault. What is left "
      "open\n"
@@ -173,6 +179,12 @@ int cli_usage(const Args *args, const char *fmt, ...) {
   return EXIT_USAGE;
 }
 
+int cli_unwritten(const Args *args, const char *path) {
+  const char *why = strerror(errno);
+  if (strcmp(path, "-") == 0) return cli_fail(args, "cannot write to standard output: %s", why);
+  return cli_fail(args, "cannot write '%s': %s", path, why);
+}
+
 static void help(FILE *to) {
   fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND ...\n\n",
         to);
@@ -181,6 +193,7 @@ static void help(FILE *to) {
   }
   fputs(
       "\n'schedc COMMAND --help' says more; 'schedc --version' prints the version.\n"
+      "run, test, check, build, info and fmt read standard input where FILE is '-'.\n"
       "Exit codes: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is "
       "wrong;\n"
       "3 a file cannot be read or written, memory ran out, or the machine lacks something.\n",
@@ -217,7 +230,7 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   int code = dispatch(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout))
-    return cli_fail(NULL, "cannot write to standard output");
+  bool good = fflush(stdout) == 0 && !ferror(stdout);
+  if (!good && code != EXIT_ENVIRONMENT) return cli_fail(NULL, "cannot write to standard output");
   return code;
 }

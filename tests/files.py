@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """What the command does to files, and of odd ones: bytes in names, links in the place of outputs, devices as inputs, an output on
-standard output, a limit of the cache that is no size, an NVRTC that lacks a part of itself.
+standard output, a limit of the cache that is no size, an NVRTC that lacks a part of itself. And of command lines that say two
+things at once, or what would be ignored.
 
   files.py --schedc build/release/schedc
 """
 import argparse
 import glob
 import io
+import json
 import os
 import subprocess
 import sys
@@ -53,9 +55,9 @@ class Place:
         with open(self.path(name), "rb") as file:
             return file.read()
 
-    def run(self, *words, **variables):
+    def run(self, *words, to=subprocess.PIPE, **variables):
         """(exit code, standard output, what is said on standard error)"""
-        done = subprocess.run([self.schedc, *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        done = subprocess.run([self.schedc, *words], cwd=self.folder, stdout=to, stderr=subprocess.PIPE,
                               env={**os.environ, **variables}, timeout=120)
         return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
 
@@ -159,6 +161,85 @@ def an_output_on_standard_output(place):
     place.fails(2, ("run", "twice.sched", "--out", "Y=-", "--format", "json"), "both want the standard output")
 
 
+def standard_output_is_full(place):
+    """It is named, and once; not as '-'."""
+    place.put("crooked.sched", SCHEDULE.replace("  in", "    in"))
+    for words in (("build", "twice.sched", "--to", "cu", "-o", "-"), ("check", "twice.sched", "--emit=ast"),
+                  ("fmt", "crooked.sched"), ("run", "twice.sched", "--on", "cpu", "--out", "Y=-")):
+        with open("/dev/full", "wb") as full:
+            code, _, said = place.run(*words, to=full)
+        expect(code == 3 and said.count("cannot write") == 1, f"{words}: exit code {code}: {said}")
+        expect("cannot write to standard output: No space left" in said, f"{words}: {said}")
+
+
+def without_a_specification(place):
+    """The outputs are written, if they are asked for; it is said that nothing was compared."""
+    place.put("bare.sched", "\n".join(line for line in SCHEDULE.split("\n") if "spec" not in line))
+    run = ("run", "bare.sched", "--on", "cpu")
+    place.fails(1, run, "error[T.spec]")
+    out, said = place.good(*run, "--out", "Y=y.npy")
+    expect(not said and b"nothing was compared" in out and b"PASS" not in out, f"{out}{said}")
+    y = numpy.load(place.path("y.npy"))
+    expect(y.shape == (100, 64) and numpy.isfinite(y).all(), "not the output's elements")
+    out, said = place.good(*run, "--out", "Y=y.npy", "--format", "json")
+    told = json.loads(out)
+    expect(told["pass"] is None and told["outputs"] == told["diagnostics"] == [], f"{told}")
+    place.put("wrong.sched", SCHEDULE.replace("Y[i,j] = 2", "Y[i,j] = 5"))
+    code, out, _ = place.run("run", "wrong.sched", "--on", "cpu", "--out", "Y=y.npy")
+    expect(code == 1 and b"FAIL" in out, f"what is wrong, with --out: exit code {code}: {out}")
+
+
+def two_things_at_once(place):
+    """What contradicts itself, or would be ignored, is refused, and nothing is written."""
+    twice, cpu = "twice.sched", ("--on", "cpu")
+    for say, words in (("'-o x.cu' asks for cu, and '--to ptx' for ptx", ("build", twice, "-o", "x.cu", "--to", "ptx")),
+                       ("'--time' measures on a GPU", ("run", twice, *cpu, "--time")),
+                       ("'--time' measures on a GPU", ("run", twice, "--policy", "early", "--time")),
+                       ("'--debug-waits' is of emitted code", ("run", twice, *cpu, "--debug-waits")),
+                       ("'--debug-waits' is of emitted code", ("test", twice, "--debug-waits")),
+                       ("--emit and --format json both want", ("check", twice, "--emit=ast", "--format", "json")),
+                       ("--emit and --format sarif both want", ("check", twice, "--emit=ast", "-o", "-", "--format", "sarif")),
+                       ("--param gives 'A' twice: '1' and '2'", ("check", twice, "-p", "A=1", "--param", "A=2")),
+                       ("--set gives 'M' twice: '1' and '2'", ("run", twice, *cpu, "--set", "M=1", "--set", "M=2")),
+                       ("--in gives 'X' twice", ("run", twice, *cpu, "--in", "X=a.npy", "--in", "X=b.npy"))):
+        said = place.fails(2, words, say)
+        expect(len(said.splitlines()) == 2, f"{words}: {said}")
+    expect(not os.path.exists(place.path("x.cu")), "x.cu is written all the same")
+    place.good("build", twice, "-o", "x.text", "--to", "cu")
+    place.good("build", twice, "-o", "x.cu", "--to", "cu")
+    place.good("check", twice, "--emit=ast", "-o", "tree", "--format", "json")
+    place.good("run", twice, *cpu, "--set", "M=3", "--out", "Y=a.npy", "--out", "Y=b.npy")
+    expect(place.read("a.npy") == place.read("b.npy"), "an output in two files differs")
+
+
+def options_that_are_none(place):
+    """Is the option unknown, without its argument, or with one that it does not take?"""
+    for say, words in (("'--on' lacks its argument", ("run", "twice.sched", "--on")),
+                       ("'-p' lacks its argument", ("run", "twice.sched", "-p")),
+                       ("'--one' is not an option here", ("run", "twice.sched", "--one")),
+                       ("'--rounds' is not an option here", ("run", "twice.sched", "--rounds", "3")),
+                       ("'-z' is not an option here", ("run", "twice.sched", "-zp")),
+                       ("'--time' takes no argument", ("run", "twice.sched", "--time=3")),
+                       ("'--help' takes no argument", ("run", "twice.sched", "--help=3"))):
+        said = place.fails(2, words, say)
+        expect("or lacks" not in said, said)
+
+
+def what_the_help_says(place):
+    """Where '-' is a file, what a number without a unit is; and it holds."""
+    out, _ = place.good("--help")
+    expect(b"read standard input where FILE is '-'" in out, out)
+    for command in ("run", "test", "check", "build", "info", "fmt"):
+        expect(command.encode() in out.split(b"read standard input")[0].splitlines()[-1], f"{command}: {out}")
+        more = ("--to", "cu", "-o", "-") if command == "build" else ("--quick",) if command == "test" else ()
+        done = subprocess.run([place.schedc, command, "-", *more], input=SCHEDULE.encode(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=120)
+        expect(done.returncode == 0 and done.stdout, f"{command} -: {done.stderr}")
+    expect(b"usage: schedc bench {FILE [KERNEL] [NAME=VALUE]...}... [options]" in place.good("bench", "--help")[0], "bench")
+    expect(b"a number alone is of seconds" in place.good("tune", "--help")[0], "--budget")
+    expect(b"as long as the space is large" in place.good("check", "--help")[0], "--all-params")
+
+
 def a_limit_that_is_no_size(place):
     for said in ("abc", "5X", "-1"):
         variables = {"SCHEDC_CACHE_SIZE": said, "SCHEDC_CACHE": place.path("cache" + said)}
@@ -181,7 +262,7 @@ def nvrtc_without_its_other_library(place):
 
 
 def no_schedule_at_all(place):
-    place.fails(3, ("check", "/dev/zero"), "/dev/zero", "MiB")
+    place.fails(3, ("check", "/dev/zero"), "/dev/zero", "the device or pipe gives more than 64 MiB")
     place.fails(3, ("check", "."), "Is a directory")
     place.fails(3, ("check", "nothing.sched"), "nothing.sched", "No such file")
 
@@ -197,6 +278,7 @@ def escapes_do_not_reach_a_terminal(place):
 
 CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, a_link_is_formatted_in_place, nobody_s_temporary_is_written, permissions_are_kept,
           what_fails_leaves_the_old_file, a_file_of_another_rank, a_case_without_a_dimension, an_output_on_standard_output,
+          standard_output_is_full, without_a_specification, two_things_at_once, options_that_are_none, what_the_help_says,
           a_limit_that_is_no_size,
           nvrtc_without_its_other_library, no_schedule_at_all, escapes_do_not_reach_a_terminal)
 

@@ -157,6 +157,8 @@ def check_refused(checks, schedc):
         checks.expect("test: a report once", code == 1 and text.count("R5.unreleased") == 1)
         checks.expect("test: where", "cannot be instantiated, 3 times: k b -p BM=128, k c\n" in text)
         checks.expect("test: again", f"  again: schedc check {path} k --case b -p BM=128\n" in text)
+        again = output(schedc, "test", "--quick", path, "-p", "BM=128")[1]
+        checks.expect("test: again, each param once", f"  again: schedc check {path} k --case b -p BM=128\n" in again)
         checks.expect("test: the others", ", 3 failed, 0 skipped (6 combinations" in text and ": 0 passed" not in text)
         result = json.loads(output(schedc, "test", "--quick", "--format", "json", path)[1])
         checks.expect("test: json", result["failed"] == 3 and [(f["times"], f["where"], f["diagnostic"]["code"])

@@ -52,7 +52,7 @@ bool sc_file_all(Sc *sc, const File *f, size_t limit, Image *out) {
     if (out->n < room) return true;
     if (room > limit) break;
   }
-  sc_report(sc, D_F_READ, (Span){0, 0}, "the file has more than %zu MiB, which is the limit",
-            limit >> 20);
+  sc_report(sc, D_F_READ, (Span){0, 0}, "the %s more than %zu MiB, which is the limit",
+            f->size < 0 ? "device or pipe gives" : "file has", limit >> 20);
   return false;
 }
