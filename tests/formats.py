@@ -7,6 +7,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -157,12 +158,17 @@ def check_refused(checks, schedc):
         checks.expect("test: a report once", code == 1 and text.count("R5.unreleased") == 1)
         checks.expect("test: where", "cannot be instantiated, 3 times: k b -p BM=128, k c\n" in text)
         checks.expect("test: again", f"  again: schedc check {path} k --case b -p BM=128\n" in text)
-        again = output(schedc, "test", "--quick", path, "-p", "BM=128")[1]
-        checks.expect("test: again, each param once", f"  again: schedc check {path} k --case b -p BM=128\n" in again)
         checks.expect("test: the others", ", 3 failed, 0 skipped (6 combinations" in text and ": 0 passed" not in text)
         result = json.loads(output(schedc, "test", "--quick", "--format", "json", path)[1])
         checks.expect("test: json", result["failed"] == 3 and [(f["times"], f["where"], f["diagnostic"]["code"])
                                     for f in result["failures"]] == [(3, "k b -p BM=128, k c", "R5.unreleased")])
+        with open(path, "w", encoding="utf-8") as file:  # wrong everywhere: what runs, and what is swept, fails
+            file.write(REFUSED.replace("= X[i,j]", "= 2 * X[i,j]"))
+        text = output(schedc, "test", "--quick", path, "--case", "b", "-p", "BM=64")[1]
+        again = re.findall("^  again: schedc run (.*)", text, re.M)
+        names = [re.findall(r"(?:-p|--set) (\w+)=", command) for command in again]
+        checks.expect(f"test: again, each name once: {again[:1]}", names and all(sorted(n) == ["BM", "M"] for n in names))
+        checks.expect("test: again, where", {"1", "10", "20"} <= set(re.findall(r"--set M=(\d+) -p BM=64", "\n".join(again))))
         with open(path, "w", encoding="utf-8") as file:
             file.write("nothing")
         code, text, _ = output(schedc, "test", "--format", "json", path)
