@@ -34,6 +34,7 @@ MENDS = {
     "R10.race-8": [("wait Y read", "wait Y")],
     "R10.race-9": [("* 3", "* 2")],
     "R10.race-10": [("x*32", "x*64")],
+    "R10.race-12": [("P[b, 0, i, j] = t", "P[b, s, i, j] = t")],
 }
 OPEN = {"word_of_two"}  # right, and not proved
 # Races that are left open. The search for one has the first instance of a role only, knows nothing of data nor of

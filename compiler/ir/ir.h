@@ -385,9 +385,9 @@ struct Kernel {
   VEC(Role) role;
   VEC(Absent) absent;
   VEC(Require) require;
-  Xid work;       // operations that a user would count; 0: not said
-  VEC(u32) spec;  // maps, in order
-  VEC(Case) kase;
+  Xid work;              // operations that a user would count; 0: not said
+  VEC(u32) spec;         // maps, in order
+  VEC(Case) kase, lent;  // lent: of sequences that launch a kernel without any
   VEC(Launch) launch;
   // steps that were taken before: they make inputs of the sequence, if the caller has none
   VEC(Launch) given;

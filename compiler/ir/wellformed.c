@@ -124,21 +124,23 @@ static void check_interface(Check *c) {
     if (k->let.at[i].value >= k->expr.n) sc_bad(c, "let '%s': no value", k->let.at[i].name);
 }
 
-static void check_cases(Check *c) {
+static void check_case(Check *c, const Case *kase) {
   const Kernel *k = c->k;
   const u32 most[] = {[CASE_DIM] = k->dim.n,
                       [CASE_ARG] = k->arg.n,
                       [CASE_TENSOR] = k->buf.n,
                       [CASE_PARAM] = k->param.n,
                       [CASE_ABSENT] = 1};
-  for (u32 i = 0; i < k->kase.n; i++) {
-    for (u32 j = 0; j < k->kase.at[i].bind.n; j++) {
-      const CaseBind *b = &k->kase.at[i].bind.at[j];
-      if (b->ref >= most[b->kind] ||
-          (b->kind == CASE_TENSOR && k->buf.at[b->ref].space != SP_TENSOR))
-        sc_bad(c, "case '%s': '%s' is not what it binds", k->kase.at[i].name, b->name);
-    }
+  for (u32 i = 0; i < kase->bind.n; i++) {
+    const CaseBind *b = &kase->bind.at[i];
+    if (b->ref >= most[b->kind] || (b->kind == CASE_TENSOR && k->buf.at[b->ref].space != SP_TENSOR))
+      sc_bad(c, "case '%s': '%s' is not what it binds", kase->name, b->name);
   }
+}
+
+static void check_cases(Check *c) {
+  for (u32 i = 0; i < c->k->kase.n; i++) check_case(c, &c->k->kase.at[i]);
+  for (u32 i = 0; i < c->k->lent.n; i++) check_case(c, &c->k->lent.at[i]);
 }
 
 // ---- sequences

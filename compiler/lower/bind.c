@@ -98,9 +98,8 @@ static const char *meant(const Kernel *k, Sym name) {
   return found;
 }
 
-// What a name of a case binds.
-static bool case_target(Low *l, const Node *b, CaseBind *c) {
-  const Kernel *k = l->k;
+// What of the kernel a name of a case binds. False: it has none of that name.
+static bool case_finds(const Kernel *k, const Node *b, CaseBind *c) {
   for (c->ref = 0; c->ref < k->dim.n; c->ref++)
     if (k->dim.at[c->ref].name == b->name) return c->kind = CASE_DIM, true;
   for (c->ref = 0; c->ref < k->arg.n; c->ref++)
@@ -110,6 +109,12 @@ static bool case_target(Low *l, const Node *b, CaseBind *c) {
       return c->kind = CASE_TENSOR, true;
   for (c->ref = 0; c->ref < k->param.n; c->ref++)
     if (k->param.at[c->ref].name == b->name) return c->kind = CASE_PARAM, true;
+  return false;
+}
+
+static bool case_target(Low *l, const Node *b, CaseBind *c) {
+  const Kernel *k = l->k;
+  if (case_finds(k, b, c)) return true;
   const Name *n = low_find(l, b->name);
   if (n && n->kind == NM_ABSENT) return c->ref = 0, c->kind = CASE_ABSENT, true;
   if (n && n->kind == NM_BAD) return false;
@@ -143,6 +148,18 @@ static bool case_value(Low *l, const Node *n, CaseBind *c) {
   return false;
 }
 
+// What the line gives it. `ok`: it is known what the line binds.
+static void case_values(Low *l, const Node *b, CaseBind *c, bool ok, Case *kase) {
+  const bool list = b->a->kind == ND_SET || b->a->kind == ND_TUPLE;
+  for (const Node *v = list ? b->a->a : b->a; v && ok; v = list ? v->next : NULL)
+    ok = case_value(l, v, c);
+  if (ok) PUSH(l->sc, &kase->bind, *c);
+}
+
+static bool has_its_form(const Node *b, const CaseBind *c) {
+  return (b->a->kind == ND_TUPLE) == (c->kind == CASE_TENSOR);
+}
+
 void low_case(Low *l, const Node *item) {
   Case kase = {.name = item->name, .span = item->name_span.hi ? item->name_span : item->span};
   for (u32 i = 0; i < l->k->kase.n; i++) {
@@ -153,19 +170,51 @@ void low_case(Low *l, const Node *item) {
   for (const Node *b = item->a; b; b = b->next) {
     if (b->kind != ND_BIND) continue;
     CaseBind c = {.name = b->name, .span = b->span, .set = b->a->kind == ND_SET};
-    bool list = b->a->kind == ND_SET || b->a->kind == ND_TUPLE, ok = case_target(l, b, &c);
-    if (ok && c.kind != CASE_ABSENT && (b->a->kind == ND_TUPLE) != (c.kind == CASE_TENSOR)) {
+    bool ok = case_target(l, b, &c);
+    if (ok && c.kind != CASE_ABSENT && !has_its_form(b, &c)) {
       low_error(l, D_P_CASE, b->span,
                 c.kind == CASE_TENSOR
                     ? "the elements of a tensor are given as [a, b, …]"
                     : "[a, b, …] is for tensors: a choice of values is written in { a, b, … }");
       ok = false;
     }
-    for (const Node *v = list ? b->a->a : b->a; v && ok; v = list ? v->next : NULL)
-      ok = case_value(l, v, &c);
-    if (ok) PUSH(l->sc, &kase.bind, c);
+    case_values(l, b, &c, ok, &kase);
   }
   PUSH(l->sc, &l->k->kase, kase);
+}
+
+// ---- cases of a kernel that has none
+
+// Of a sequence's case, what the kernel knows. A guard may keep the kernel out of a case that gives
+// other params.
+static void lend_case(Low *l, const Node *launch, const Node *item) {
+  Case lent = {.name = item->name, .span = item->span};
+  for (const Node *b = item->a; b; b = b->next) {
+    if (b->kind != ND_BIND) continue;
+    CaseBind c = {.name = b->name, .span = b->span, .set = b->a->kind == ND_SET};
+    const bool knows = case_finds(l->k, b, &c);
+    if (launch->a && !knows) return;
+    case_values(l, b, &c, knows && has_its_form(b, &c), &lent);
+  }
+  PUSH(l->sc, &l->k->lent, lent);
+}
+
+static void lend_of(Low *l, const Node *sequence) {
+  const Node *launch = sequence->a;
+  while (launch && (launch->kind != ND_LAUNCH || launch->name != l->unit->name))
+    launch = launch->next;
+  for (const Node *i = launch ? sequence->a : NULL; i; i = i->next)
+    if (i->kind == ND_CASE) lend_case(l, launch, i);
+}
+
+// Whoever looks for numbers with which a kernel fails tries those of its cases. One that has none
+// gets those of the sequences that launch it. What is wrong in them, they report.
+static void lend_cases(Low *l) {
+  if (l->k->kase.n || l->sc->errors) return;
+  Reports before = sc_said(l->sc);
+  for (u32 i = 0; i < l->ast->unit.n; i++)
+    if (l->ast->unit.at[i]->kind == ND_SEQUENCE) lend_of(l, l->ast->unit.at[i]);
+  sc_unsay(l->sc, before);
 }
 
 // ---- a kernel
@@ -233,6 +282,7 @@ Kernel *low_kernel(Low *l, Given *g) {
   if (!sc->errors) low_outputs(l);
   if (!g->seq) low_known_params(l, g->choice);
   low_list_absent(l);
+  lend_cases(l);
   for (u32 i = 0; g->seq && i < l->absent.n; i++) PUSH(sc, &g->absent, l->absent.at[i]);
   return l->k;
 }

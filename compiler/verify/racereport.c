@@ -54,29 +54,58 @@ static const char *what_does(const Kernel *k, const Access *a) {
 // Where CTAs take tile after tile, so many multiprocessors that two tiles are of different CTAs.
 enum { CTAS_APART = 132 };
 
-static const char *command(Sc *sc, const Kernel *k, const World *w) {
-  Str s = {.sc = sc};
-  str_printf(&s, "schedc run %s %s --on cpu", sc->text->name, k->name);
-  if (w->kase) str_printf(&s, " --case %s", w->kase->name);
+// The case that the command names. What a lent one says, the command has to say.
+static const Case *named_case(const World *w) { return w->lent ? NULL : w->kase; }
+
+static void put_params(Str *s, const Kernel *k, const World *w) {
   for (u32 i = 0; i < k->param.n; i++) {
     bool usual = !k->param.at[i].given &&  // nor said by the case that is run without --case
                  !(k->kase.n && sc_case_bind(&k->kase.at[0], CASE_PARAM, i));
-    if (usual || sc_case_bind(w->kase, CASE_PARAM, i)) continue;
-    str_printf(&s, " -p %s=", k->param.at[i].name);
-    sc_put_value(&s, &k->param.at[i].value);
+    if (usual || sc_case_bind(named_case(w), CASE_PARAM, i)) continue;
+    str_printf(s, " -p %s=", k->param.at[i].name);
+    sc_put_value(s, &k->param.at[i].value);
   }
+}
+
+static void put_scalar(Str *s, const Kernel *k, const World *w, u32 arg) {
+  const Arg *a = &k->arg.at[arg];
+  const CaseBind *b = sc_case_bind(w->kase, CASE_ARG, arg);
+  bool as_said = b && !b->set && !w->lent;
+  if (w->known[arg] && (!as_said || b->value.at[0].num.i != w->arg[arg]))
+    str_printf(s, " --set %s=%lld", a->name, (long long)w->arg[arg]);
+  if (w->known[arg] || (b && !w->lent)) return;
+  if (b && b->value.n) {
+    str_printf(s, " --set %s=", a->name);
+    sc_put_value(s, &b->value.at[0]);
+  } else if (!a->init) str_printf(s, " --set %s=1", a->name);  // any value will do
+}
+
+static void put_lists(Str *s, const World *w) {
+  for (u32 i = 0; w->lent && i < w->kase->bind.n; i++) {
+    const CaseBind *b = &w->kase->bind.at[i];
+    if (b->kind != CASE_TENSOR || !b->value.n) continue;
+    str_printf(s, " --set '%s=", b->name);
+    for (u32 n = 0; n < b->value.n; n++) {
+      str_puts(s, n ? "," : "[");
+      sc_put_value(s, &b->value.at[n]);
+    }
+    str_puts(s, "]'");
+  }
+}
+
+static const char *command(Sc *sc, const Kernel *k, const World *w) {
+  const Case *kase = named_case(w);
+  Str s = {.sc = sc};
+  str_printf(&s, "schedc run %s %s --on cpu", sc->text->name, k->name);
+  if (kase) str_printf(&s, " --case %s", kase->name);
+  put_params(&s, k, w);
   for (u32 i = 0; i < k->dim.n; i++) {
-    const CaseBind *b = sc_case_bind(w->kase, CASE_DIM, i);
+    const CaseBind *b = sc_case_bind(kase, CASE_DIM, i);
     if (!b || b->set || b->value.at[0].num.i != w->dim[i])
       str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)w->dim[i]);
   }
-  for (u32 i = 0; i < k->arg.n; i++) {
-    const CaseBind *b = sc_case_bind(w->kase, CASE_ARG, i);
-    if (w->known[i] && (!b || b->set || b->value.at[0].num.i != w->arg[i]))
-      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->arg[i]);
-    else if (!w->known[i] && !b && !k->arg.at[i].init)  // any value will do
-      str_printf(&s, " --set %s=1", k->arg.at[i].name);
-  }
+  for (u32 i = 0; i < k->arg.n; i++) put_scalar(&s, k, w, i);
+  put_lists(&s, w);
   if (k->grid != GRID_PLAIN) str_printf(&s, " --sms %u", CTAS_APART);
   return s.at;
 }

@@ -11,6 +11,7 @@ typedef struct Replay Replay;
 typedef struct World {
   Races *v;
   const Case *kase;  // whose tensors are known; NULL: none are
+  bool lent;         // it is a sequence's: a run of the kernel has no such case
   i64 *dim, *arg;
   bool *known;  // by argument
   i64 axis[SC_MAX_AXES], inst, index[SC_MAX_VARS];

@@ -1,6 +1,7 @@
 // worlds.c - worlds: dimensions and scalars to try. In: a kernel, and a function `look`. Out:
 // whether `look` was true of a world. Worlds are the kernel's cases, and each case with one number
 // changed, where all requirements hold. A required equation gives another dimension its value.
+// A kernel without cases has usual numbers instead, then the cases of sequences that launch it.
 #include "compiler/verify/replay.h"
 
 enum { WORLDS = 120, VALUES = 3000000, USUAL = 128 };
@@ -12,6 +13,7 @@ typedef struct Trial {
   bool (*look)(void *user);
   void *user;
   u32 left;
+  bool lent;
 } Trial;
 
 static bool look(Trial *t, u32 changed) {
@@ -51,7 +53,7 @@ static bool take_case(Trial *t, const Case *c) {
 static void begin(Trial *t) {
   const Kernel *k = t->v->k;
   Sc *sc = t->v->sc;
-  *t->w = (World){.v = t->v, .effort.steps = VALUES, .replay = t->w->replay};
+  *t->w = (World){.v = t->v, .lent = t->lent, .effort.steps = VALUES, .replay = t->w->replay};
   t->w->dim = NEWS(sc, i64, k->dim.n + 1);
   t->w->arg = NEWS(sc, i64, k->arg.n + 1);
   t->w->known = NEWS(sc, bool, k->arg.n + 1);
@@ -105,9 +107,15 @@ static bool in_case(Trial *t, const Case *c) {
 }
 
 bool sc_each_world(Races *v, World *w, bool (*look_at)(void *user), void *user) {
-  Trial t = {v, w, look_at, user, WORLDS};
+  const Kernel *k = v->k;
+  Trial t = {v, w, look_at, user, WORLDS, false};
   *w = (World){.v = v};
-  for (u32 i = 0; i < v->k->kase.n; i++)
-    if (in_case(&t, &v->k->kase.at[i])) return true;
-  return !v->k->kase.n && in_case(&t, NULL);
+  for (u32 i = 0; i < k->kase.n; i++)
+    if (in_case(&t, &k->kase.at[i])) return true;
+  if (!k->kase.n && in_case(&t, NULL)) return true;
+  t.left = WORLDS;
+  t.lent = true;
+  for (u32 i = 0; i < k->lent.n; i++)
+    if (in_case(&t, &k->lent.at[i])) return true;
+  return false;
 }
