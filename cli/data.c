@@ -251,16 +251,25 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
   return code ? code : check_out_names(d, s->args);
 }
 
+static int no_value(Session *s, const schedc_kernel *kernel, size_t kase, const char *dim) {
+  const char *in_use = schedc_kernel_case_name(kernel, kase);
+  if (!in_use)
+    return cli_usage(s->args,
+                     "dimension '%s' has no value: name a case that gives one (--case), or give "
+                     "it: --set %s=100",
+                     dim, dim);
+  return cli_usage(s->args,
+                   "dimension '%s' has no value: the case '%s' of '%s' in %s gives none: add "
+                   "'%s = 100' to it, or give it here: --set %s=100",
+                   dim, in_use, schedc_kernel_name(kernel), s->args->operand[0], dim, dim);
+}
+
 int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
               const Pairs *set) {
   int code = data_dims(d, s, kernel, kase, choice, set);
   for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
     const char *dim = schedc_dim_at(kernel, i);
-    if (find_dim(d, dim, i) == d->dim_count)
-      code = cli_usage(s->args,
-                       "dimension '%s' has no value: name a case that gives one (--case), or give "
-                       "it: --set %s=100",
-                       dim, dim);
+    if (find_dim(d, dim, i) == d->dim_count) code = no_value(s, kernel, kase, dim);
   }
   for (size_t t = 0; !code && t < d->tensor_count; t++) code = shape_tensor(d, s, t);
   return code;

@@ -148,7 +148,7 @@ def a_file_of_another_rank(place):
 
 def a_case_without_a_dimension(place):
     place.put("open.sched", SCHEDULE.replace("{ M = 100 }", "{ }"))
-    place.fails(2, ("run", "open.sched", "--on", "cpu"), "dimension 'M' has no value", "--set M=100")
+    place.fails(2, ("run", "open.sched", "--on", "cpu"), "dimension 'M' has no value: the case 'small'", "--set M=100")
     place.good("run", "open.sched", "--on", "cpu", "--set", "M=100")
 
 
