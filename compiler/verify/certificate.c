@@ -69,8 +69,8 @@ void sc_report_open(Sc *sc, const Certificate *c) {
   }
   if (d)
     sc_help(sc, d,
-            "it may be right: `schedc explain V.open` says what is proved best, as are loops with "
-            "the same bounds, nested alike in all roles");
+            "it may be right: loops that all roles write with the same bounds and nesting are "
+            "proved best; `schedc explain V.open` says more");
 }
 
 const char *sc_verdict_text(Verdict verdict) {
