@@ -89,6 +89,21 @@ static const char *misspelt(Parser *p, Sym name, u8 classes, bool here) {
   return found;
 }
 
+// The slip behind a ':' that is in the wrong place or is missing, or NULL.
+static const char *help_colon(Parser *p, Token t) {
+  if (t.kind == T_COLON && p->in_brackets && sc_accepts(p, T_INT)) {
+    return "'e..' is a slice, which begins at e; last dimensions that are left out are whole";
+  }
+  if (t.kind == T_COLON && sc_accepts(p, T_SET) && sc_accepts(p, T_LK)) {
+    return "a 'let' has the type of its value: let x = e";
+  }
+  if (p->in_brackets && p->last.kind == T_NAME && sc_accepts(p, T_COLON) &&
+      !sc_accepts(p, T_PLUS)) {
+    return "each axis of a grid has a name: (x : m, y : n)";
+  }
+  return NULL;
+}
+
 // The slip that a token in the wrong place usually is, or NULL.
 static const char *help(Parser *p, Token t) {
   u8 class = sc_token_info(t.kind)->class;
@@ -137,6 +152,9 @@ static const char *help(Parser *p, Token t) {
     return "a sequence takes and makes what its kernels do; one that no caller sees is a "
            "'workspace'";
   }
+  if (sc_accepts(p, T_WORKSPACE) && t.kind == T_PARAM) {
+    return "the params of a sequence are those of its kernels: declare it in each that uses it";
+  }
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";
   }
@@ -144,6 +162,34 @@ static const char *help(Parser *p, Token t) {
     return "this is declared in the kernel, outside its roles";
   }
   if (sc_accepts(p, T_KERNEL)) return "all else stands inside a kernel or a sequence";
+  return NULL;
+}
+
+// What the language has instead of a word of other languages that begins statements, or NULL.
+static const char *instead_of(Sym word) {
+  static const char *const loop = "loops count: 'for t in 0 .. n { … }', with bounds from integers";
+  static const char *const type =
+      "'let x = e' names a value, 'reg x : f32[64, 128]' declares a register tile";
+  static const char *const known[][2] = {
+      {"while", NULL},
+      {"do", NULL},
+      {"return",
+       "a def is an expression, 'def f(x) = e', or a block of statements: it does not return"},
+      {"int", ""},
+      {"float", ""},
+      {"double", ""},
+      {"half", ""},
+      {"auto", ""},
+      {"const", ""},
+      {"var", ""},
+      {"void", "'def f(x) = e' names an expression, 'def f(x) { … }' a block of statements"},
+      {"break", "a loop runs to its end: 'if' leaves statements out"},
+      {"continue", "a loop runs to its end: 'if' leaves statements out"},
+      {"elif", "'} else if e { … }'"}};
+  for (u32 i = 0; i < COUNT(known); i++) {
+    const char *what = known[i][1];
+    if (!strcmp(known[i][0], word)) return !what ? loop : *what ? what : type;
+  }
   return NULL;
 }
 
@@ -162,11 +208,12 @@ void sc_unexpected(Parser *p, Token t) {
     return;
   }
   bool named = p->last.kind == T_NAME;
+  const char *foreign = named && p->starts ? instead_of(p->last.name) : NULL;
   const char *word = named && p->starts ? misspelt(p, p->last.name, OPENS, false) : NULL;
-  if (word) {
+  if (word || foreign) {
     Diag *d =
         sc_report(sc, D_S_TOKEN, p->last.span, "expected a statement, found '%s'", p->last.name);
-    sc_help(sc, d, "did you mean '%s'?", word);
+    sc_help(sc, d, foreign ? "%s" : "did you mean '%s'?", foreign ? foreign : word);
     return;
   }
   Diag *d = sc_report(sc, D_S_TOKEN, t.span, "%s", sentence(p, t));
@@ -174,7 +221,8 @@ void sc_unexpected(Parser *p, Token t) {
   bool closer = t.kind == T_RP || t.kind == T_RK || t.kind == T_RB;
   if (o && !o->block && (closer || t.first || t.kind == T_NL))
     sc_note(sc, d, o->span, "to close this one");
-  const char *slip = help(p, t);
+  const char *slip = help_colon(p, t);
+  if (!slip) slip = help(p, t);
   if (t.kind == T_NAME) word = misspelt(p, t.name, WORD | SOFT, true);
   if (!word && !slip && named) word = misspelt(p, p->last.name, WORD | SOFT, false);
   if (word) sc_help(sc, d, "did you mean '%s'?", word);
