@@ -83,16 +83,26 @@ static const Buf *intermediate_in(Low *l, Xid value) {
   return NULL;
 }
 
+// A note where the value that is at fault got its name.
+static void note_value(Low *l, Diag *d, const Node *n) {
+  const Name *name = n->kind == ND_NAME ? low_find(l, n->name) : NULL;
+  if (name && name->kind == NM_VALUE)
+    sc_note(l->sc, d, name->span, "'%s' is declared here", n->name);
+}
+
 static Xid need(Low *l, const Node *n, Ty ty) {
   Xid x = low_expr(l, n);
   if (!x || ty_of(l, x) == ty) return x;
   Diag *d = low_error(l, D_R9_TYPE, n->span, "%s is needed here, and this is %s", ty_text(ty),
                       ty_text(ty_of(l, x)));
+  note_value(l, d, n);
   if (ty == TY_BOOL) sc_help(l->sc, d, "compare it: x != 0");
   const Buf *from = ty == TY_INT ? intermediate_in(l, x) : NULL;
   if (from)
     sc_help(l->sc, d, "the intermediate '%s' holds reals: write 'def %s(…) = …' instead",
             from->name, from->name);
+  else if (ty == TY_INT && ty_of(l, x) == TY_REAL)
+    sc_help(l->sc, d, "make it of integers alone: their quotient is rounded down, a * b / c");
   return 0;
 }
 
@@ -110,11 +120,26 @@ Xid low_uniform(Low *l, const Node *n) {
   return 0;
 }
 
+// Notes where a value comes from that only a launch knows.
+static void note_launch(Low *l, Diag *d, const Node *n, Xid value) {
+  if (low_at(l, value)->op != X_DIM) note_value(l, d, n);
+  x_begin(&l->below, DEP_DIM);
+  x_from(&l->below, value);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x);
+    if (e->op != X_DIM) continue;
+    const Dim *dim = &l->k->dim.at[e->ref];
+    sc_note(l->sc, d, dim->span, "'%s' is a launch dimension", dim->name);
+    return;
+  }
+}
+
 bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out) {
   Xid x = low_int(l, n);
   if (!x) return false;
   if (!x_const_int(l->k, x, out)) {
     Diag *d = low_error(l, D_P_CONST, n->span, "%s must be known at compile time", what);
+    note_launch(l, d, n, x);
     sc_help(l->sc, d, "use params and literals; launch dimensions and scalars are not known yet");
     return false;
   }
@@ -127,12 +152,21 @@ bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out
 // ---- names
 
 static Xid wrong_kind(Low *l, const Node *n, Name *name) {
-  if (!low_is_there(l, name, n->span)) return 0;
+  if (!low_is_there(l, name, n->span) || name->told) return 0;
+  const Name *hidden = low_hidden(l, name);
+  if (hidden && hidden->kind != NM_VALUE) hidden = NULL;
   Diag *d =
       low_error(l, D_N_KIND, n->span, "'%s' is %s, not a value", n->name, low_kind_text(l, name));
   sc_note(l->sc, d, name->span, "declared here");
-  if (name->kind == NM_BUF || name->kind == NM_RING)
-    sc_help(l->sc, d, "name an element: %s[i, …]", n->name);
+  name->told = hidden;
+  if (hidden) {
+    sc_note(l->sc, d, hidden->span, "it hides this value");
+    sc_help(l->sc, d, "if the value is meant, give one of the two another name");
+  } else if (name->kind == NM_BUF || name->kind == NM_RING)
+    sc_help(l->sc, d,
+            l->stmt && l->stmt->pos ? "name an element: %s[i, …]; an index needs a name of its own"
+                                    : "name an element: %s[i, …]",
+            n->name);
   else if (name->kind == NM_DEF) sc_help(l->sc, d, "expand it: %s(…)", n->name);
   return 0;
 }
@@ -296,6 +330,15 @@ static Xid reduction(Low *l, const Node *n) {
   return body ? measured(l, n->span, x_reduce(l->sc, l->k, op[n->op], (u32)v, body)) : 0;
 }
 
+// A ring's part by itself, or what has none.
+static Xid field(Low *l, const Node *n) {
+  u32 buf;
+  if (low_buf(l, n, &buf))
+    sc_help(l->sc, low_error(l, D_N_KIND, n->span, "a part of a ring is not a value"),
+            "name an element: r.x[i, j]");
+  return 0;
+}
+
 static Xid one(Low *l, const Node *n) {
   switch (n->kind) {
     case ND_INT: return x_int(l->sc, l->k, n->num.i);
@@ -309,10 +352,7 @@ static Xid one(Low *l, const Node *n) {
     case ND_SELECT: return selection(l, n->span, n->a, n->b, n->c);
     case ND_REDUCE: return reduction(l, n);
     case ND_ERROR: return 0;
-    case ND_FIELD:
-      sc_help(l->sc, low_error(l, D_N_KIND, n->span, "a part of a ring is not a value"),
-              "name an element: r.x[i, j]");
-      return 0;
+    case ND_FIELD: return field(l, n);
     default: low_error(l, D_N_KIND, n->span, "this is not a value"); return 0;
   }
 }

@@ -49,7 +49,7 @@ typedef struct Name {
   u8 kind;           // NameKind
   u8 elem;           // NM_ELEM
   bool open;         // NM_DEF: being expanded
-  bool told;         // NM_ABSENT: a use was reported
+  bool told;         // NM_ABSENT, or one that hides a value: a use was reported
   bool made;         // NM_ABSENT: an output or workspace: its equation is passed by
   Span guard;        // NM_ABSENT: the guard that is false
   const char *what;  // NM_ABSENT: "ring", "workspace", "tensor", "scalar" or "dimension"
@@ -154,6 +154,7 @@ void low_push(Low *l);  // a scope inside the present one
 void low_pop(Low *l);
 Name *low_declare(Low *l, Sym name, Span at, NameKind kind);  // in l->scope; reports a second one
 Name *low_find(Low *l, Sym name);                             // NULL: free
+Name *low_hidden(Low *l, const Name *by);  // the one that would be found without it
 // Declares what is not there, as its guard is false.
 Name *low_declare_absent(Low *l, Sym name, Span at, const char *what, Span guard);
 const char *low_why_absent(Low *l, const Name *n);

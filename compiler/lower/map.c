@@ -453,6 +453,16 @@ static void unsettled(Low *l) {
   }
 }
 
+// Does a kernel of the sequence take it? Then it may be meant to pass between kernels only.
+static bool is_taken(const Kernel *k, u32 buf) {
+  for (u32 i = 0; i < k->launch.n; i++) {
+    const Launch *step = &k->launch.at[i];
+    for (u32 b = 0; b < step->kernel->buf.n; b++)
+      if (step->tensor[b] == buf && step->kernel->buf.at[b].dir == F_IN) return true;
+  }
+  return false;
+}
+
 void low_spec(Low *l, const Node *spec) {
   Scope *back = l->scope;
   l->scope = l->base;
@@ -472,6 +482,10 @@ void low_spec(Low *l, const Node *spec) {
     Diag *d =
         low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
     sc_note(l->sc, d, b->span, "an output");
-    sc_help(l->sc, d, "add the equation %s[…] = …", b->name);
+    const char *other = is_taken(l->k, i)
+                            ? ", or, if it only passes between the kernels, declare it in the "
+                              "sequence: workspace %s : …"
+                            : "";
+    sc_help(l->sc, d, sc_printf(l->sc, "add the equation %%s[…] = …%s", other), b->name, b->name);
   }
 }

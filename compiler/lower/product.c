@@ -23,8 +23,12 @@ static int where(const View *v, int var) {
 
 static u32 accumulator(Low *l, const Node *left) {
   u32 buf;
-  if (left->kind != ND_INDEX)
-    return product_error(l, left->span, "a product goes into a register tile: x[i, j]"), SC_NONE;
+  if (left->kind != ND_INDEX) {
+    Diag *d = product_error(l, left->span, "a product goes into a register tile: x[i, j]");
+    if (left->kind == ND_NAME)
+      sc_help(l->sc, d, "write the indices of all three: %s[i, j] = a[i, k] @ b[k, j]", left->name);
+    return SC_NONE;
+  }
   if (!low_buf(l, left->a, &buf)) return SC_NONE;
   const Buf *b = &l->k->buf.at[buf];
   if (b->space != SP_REG || b->elem != EL_F32 || b->rank != 2 || b->partial) {
@@ -95,6 +99,9 @@ static bool types_fit(Low *l, const Node *n, const View *a, const View *b) {
                         sc_elem[p->elem].text, sc_elem[q->elem].text);
     sc_note(l->sc, d, p->span, "'%s'", p->name);
     sc_note(l->sc, d, q->span, "'%s'", q->name);
+    sc_help(l->sc, d,
+            "let both be of one type, or both of 8 bits: elements are converted by statements, "
+            "into a register tile or a ring of the other type");
     return false;
   }
   if (p->space == SP_REG && (where(a, 0) != 0 || where(a, 2) != 1 || a->at[1].base)) {
@@ -131,6 +138,13 @@ static bool multiple(Low *l, const Node *n, const Stmt *s, u32 var, i64 of, i64 
                 s->var[var].name, (long long)v, (long long)of,
                 most == INT64_MAX ? "" : sc_printf(l->sc, ", at most %lld", (long long)most));
   sc_note(l->sc, d, l->k->view.at[s->var[var].from].span, "its extent comes from here");
+  const i64 less = v > most ? most : v / of * of, more = v / of * of + of;
+  if (less > 0 && more <= most)
+    sc_help(l->sc, d, "the nearest that fit are %lld and %lld: declare its tile so",
+            (long long)less, (long long)more);
+  else
+    sc_help(l->sc, d, "the nearest that fits is %lld: declare its tile so",
+            (long long)(less > 0 ? less : of));
   return false;
 }
 

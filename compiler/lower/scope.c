@@ -147,6 +147,16 @@ Name *low_find(Low *l, Sym name) {
   return NULL;
 }
 
+Name *low_hidden(Low *l, const Name *by) {
+  bool past = false;
+  for (Scope *s = l->scope; s; s = s->up) {
+    Name *n = find_in(s, by->name);
+    if (n && past) return n;
+    past |= n == by;
+  }
+  return NULL;
+}
+
 typedef enum Missed { A_VALUE, A_CALL, A_TYPE } Missed;
 
 // The predefined name that is nearer than so many slips, or NULL.

@@ -110,6 +110,32 @@ static void product_wait(Low *l, const Node *n, i64 keep) {
   low_emit(l, OP_MMAWAIT, 0, list, (u32)keep, 0, n->span);
 }
 
+// The tensor to which this role has copied of the ring; NULL: none.
+static const char *copied_to(Low *l, const RingDecl *ring) {
+  const Kernel *k = l->k;
+  for (u32 i = l->code->n; i-- > 0;) {
+    const Ins *ins = &l->code->at[i];
+    if (ins->op != OP_COPYOUT && ins->op != OP_COPYADD) continue;
+    if (k->buf.at[k->view.at[ins->arg[1]].buf].ring == ring->id)
+      return k->buf.at[k->view.at[ins->arg[0]].buf].name;
+  }
+  return NULL;
+}
+
+static void not_of_rings(Low *l, const Node *n, const Name *ring) {
+  Diag *d =
+      low_error(l, D_N_KIND, n->span, "'%s' stands with copies out and products, not with rings",
+                n->b ? "keep" : "read");
+  sc_note(l->sc, d, ring->span, "'%s' is a ring", ring->name);
+  const char *to = copied_to(l, ring->ring);
+  if (to)
+    sc_help(l->sc, d, "name the tensor that is copied to: wait %s%s", to,
+            n->b ? " keep …" : " read");
+  else
+    sc_help(l->sc, d, "name the tensor that is copied to%s",
+            n->b ? ", or the register tile of a product" : "");
+}
+
 static void wait(Low *l, const Node *n) {
   i64 keep = 0;
   if (n->b && !low_const(l, n->b, "'keep'", 0, 64, &keep)) return;
@@ -121,10 +147,7 @@ static void wait(Low *l, const Node *n) {
     if (name->kind == NM_RING && !n->b && !(n->flags & F_READ)) {
       use_ring(l, OP_WAIT, name, at);
     } else if (name->kind == NM_RING) {
-      Diag *d = low_error(l, D_N_KIND, n->span,
-                          "'%s' stands with copies out and products, not with rings",
-                          n->b ? "keep" : "read");
-      sc_note(l->sc, d, name->span, "'%s' is a ring", name->name);
+      not_of_rings(l, n, name);
     } else if (is_space(l, name, SP_TENSOR)) {
       copy_wait(l, n, name, keep, at);
     } else if (is_space(l, name, SP_REG) && !(n->flags & F_READ)) {

@@ -89,6 +89,9 @@ bool low_buf(Low *l, const Node *base, u32 *buf) {
                       field ? "'%s' is %s: it has no parts" : "'%s' is %s: it has no elements",
                       named->name, low_kind_text(l, n));
   sc_note(l->sc, d, n->span, "declared here");
+  if (field && n->kind == NM_BUF && l->k->buf.at[n->ref].space == SP_TENSOR)
+    sc_help(l->sc, d, "its extents are values by the names of its declaration: %s",
+            low_dims_text(l, n->ref));
   return false;
 }
 
@@ -394,7 +397,12 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
   if (from != v)
     sc_note(l->sc, d, from->span, "'%s' runs over %lld", s->var[v->at[i].var].name,
             (long long)extent);
-  sc_help(l->sc, d, "take fewer, or declare '%s' larger", b->name);
+  const bool whole = from != v && from->rank > i && !from->at[i].base && !v->at[i].base;
+  sc_help(l->sc, d,
+          whole ? "take fewer, as '0 + %s' instead of '%s' does in '%s', or declare '%s' larger"
+                : "take fewer, or declare '%s' larger",
+          whole ? s->var[v->at[i].var].name : b->name, whole ? s->var[v->at[i].var].name : "",
+          whole ? l->k->buf.at[from->buf].name : "", b->name);
   return false;
 }
 

@@ -154,7 +154,7 @@ static void expressions(void **state) {
       {"", "s[i] = w == 0 ? 1 : 0", ""},
       {"", "s[i] = where((w == 0) == (x > 3), 1, 0) + where((w == 0) != (x > 3), 2, 3)", ""},
       {"", "s[i] = where(w == 0 ? x == 1 : x == 2, 1, 0)", ""},
-      {"", "s[i] = s.part", "a part of a ring is not a value"},
+      {"", "s[i] = s.part", "'s' is a register tile: it has no parts"},
       {"", "s[i] = t[i, i]", "the index 'i' stands in two positions"},
       {"", "s[i] = t[i..]", "'t' has 2 dimensions, not 1"},
       {"", "s[i] = t[i, 0..]", "a slice stands in copies only"},
