@@ -35,6 +35,7 @@ static const Command commands[] = {
      "well.\n"
      "--quick takes a cover in which each pair of values occurs; --full adds seeds and larger "
      "cases.\n"
+     "Of each case the first three failures are told; --format json has all.\n"
      "\n"
      "The first case with each set of parameters is then run at other lengths: each dimension, "
      "and\n"

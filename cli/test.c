@@ -170,6 +170,7 @@ static int test_unit(Tester *t, size_t unit) {
     schedc_case_name(t->s->source, unit, c, &t->case_name);
     if (t->s->args->case_name && strcmp(t->s->args->case_name, t->case_name) != 0) continue;
     int code = test_case(t);
+    test_end_case(t);
     if (code > worst) worst = code;
   }
   return worst;

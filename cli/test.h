@@ -50,6 +50,7 @@ typedef struct Tester {
   schedc_error *errors;
   Progress progress;
   Buffer failures;  // JSON
+  size_t told;      // failures of the case so far
   Refusal *refusal;
   size_t refusals;
   schedc_gpu *gpu;  // --on cuda, --on model
@@ -67,6 +68,7 @@ void test_ways(const Args *args, size_t counts[WAYS]);  // how many choices ther
 
 // ---- test_fail.c
 void test_fail(Tester *t, const Run *run, const char *why);
+void test_end_case(Tester *t);  // says how many failures of it were not told, as they were too many
 void test_refuse(Tester *t, const schedc_kernel *like);  // like: an instance of the case, or NULL
 void test_print_refusals(Tester *t);
 

@@ -52,6 +52,15 @@ static void put_command(Tester *t, Buffer *b, const Run *run) {
     buffer_printf(b, " --inputs-seed %llu", (unsigned long long)args->seed);
 }
 
+enum { TOLD = 3 };  // failures of a case that are told: most others have the same cause
+
+void test_end_case(Tester *t) {
+  if (t->told > TOLD && t->s->args->format == FORMAT_TEXT)
+    printf("  … and %zu more of the case '%s': --format json has them all\n", t->told - TOLD,
+           t->case_name);
+  t->told = 0;
+}
+
 void test_fail(Tester *t, const Run *run, const char *why) {
   Buffer command = {0};
   t->tally.failed++;
@@ -63,7 +72,7 @@ void test_fail(Tester *t, const Run *run, const char *why) {
     json_key(&j, "command"), json_text(&j, command.at);
     json_key(&j, "why"), json_text(&j, why);
     json_close(&j, '}');
-  } else {
+  } else if (t->told++ < TOLD) {
     printf("FAIL %s\n  again: %s\n", why, command.at);
     if (t->s->reports.n) printf("%s", t->s->reports.at);
   }

@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -189,6 +190,15 @@ def without_a_specification(place):
     expect(code == 1 and b"FAIL" in out, f"what is wrong, with --out: exit code {code}: {out}")
 
 
+def many_failures(place):
+    """Of a case three are told, and the number of the others; JSON has all."""
+    place.put("wrong.sched", SCHEDULE.replace("Y[i,j] = 2", "Y[i,j] = 5"))
+    code, out, _ = place.run("test", "wrong.sched")
+    failures = json.loads(place.run("test", "wrong.sched", "--format", "json")[1])["failures"]
+    told, more = out.count(b"FAIL "), re.search(rb"and (\d+) more of the case '\w+': --format json", out)
+    expect(code == 1 and told == 3 and more and told + int(more[1]) == len(failures), f"{told} of {len(failures)}: {out[-300:]}")
+
+
 def two_things_at_once(place):
     """What contradicts itself, or would be ignored, is refused, and nothing is written."""
     twice, cpu = "twice.sched", ("--on", "cpu")
@@ -278,7 +288,7 @@ def escapes_do_not_reach_a_terminal(place):
 
 CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, a_link_is_formatted_in_place, nobody_s_temporary_is_written, permissions_are_kept,
           what_fails_leaves_the_old_file, a_file_of_another_rank, a_case_without_a_dimension, an_output_on_standard_output,
-          standard_output_is_full, without_a_specification, two_things_at_once, options_that_are_none, what_the_help_says,
+          standard_output_is_full, without_a_specification, many_failures, two_things_at_once, options_that_are_none, what_the_help_says,
           a_limit_that_is_no_size,
           nvrtc_without_its_other_library, no_schedule_at_all, escapes_do_not_reach_a_terminal)
 
