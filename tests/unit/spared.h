@@ -24,6 +24,8 @@ static const Spared spared[] = {
     {"product_but_in_the_first", "no wait for products", 1, "the same"},
     {"fa3_stale", "a fence one operation later", 1, "it still stands before the release"},
     {"fa3_fp8", "a fence one operation later", 1, "the same"},
+    {"first_round_by_flag", "no fence", 1, "the release has one, for those who skip the block"},
+    {"first_round_by_flag", "a fence one operation later", 1, "the same"},
     {"scan", "a sync one operation later", 1, "it still stands between one round and the next"},
     {"neighbours", "a sync one operation later", 1, "it still stands between two rounds"},
     {"triangle", "a sync one operation later", 1, "it still stands between two rounds"},
