@@ -217,8 +217,10 @@ static schedc_status run_batch(Batch *b) {
   Sc work;  // while the message is needed
   sc_init(&work, &context->alloc);
   schedc_status status = each(b, bind);
-  b->which = 0;  // a GPU that cannot be opened is reported with the first task
-  if (!status) status = open_once(b->gpu, &b->wrong);
+  if (!status) {
+    b->which = 0;  // a GPU that cannot be opened is reported with the first task
+    status = open_once(b->gpu, &b->wrong);
+  }
   if (!status && !b->wrong) status = each(b, build);
   if (!status && !b->wrong) status = sc_guard(&work, run, b);
   if (b->gpu->gpu.stopped) return sc_free(&work), SCHEDC_ECANCEL;
