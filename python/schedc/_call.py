@@ -130,7 +130,7 @@ class Binder:
                 continue
             shape = self._shape(place, dims)
             if shape is None:
-                raise TypeError(f"the shape of {self.tensors[place].name} does not follow from the tensors that are given: give it")
+                raise TypeError(f"the shape of {self.tensors[place].name} does not follow from what is given, or is negative: give it")
             made.append((place, tuple([max(0, extent) for extent in shape])))
         return made
 
