@@ -141,11 +141,11 @@ void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3
 // Reals as text, the same in every locale. Printed: the fewest digits that read back as v, always
 // with a point or an exponent, or inf, -inf, nan. Read: digits [. digits] [e [+-] digits]; false:
 // too large.
-// what printf took for a decimal point becomes '.'; false: there is none
-bool sc_dotted(char *text);
 void str_real(Str *s, double v);
 void str_float(Str *s, float v);  // … that read back as v when rounded to f32
 bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
+// Of a number that printf wrote, the locale's decimal point becomes '.'. False: it has none.
+bool sc_dotted(char *text);
 
 // ---- text.c
 // copies; n < 2^31 checked by the caller

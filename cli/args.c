@@ -193,6 +193,12 @@ void args_help(FILE *to, const Command *c) {
   }
 }
 
+bool pairs_have(const Pairs *pairs, const char *name) {
+  for (size_t i = 0; i < pairs->n; i++)
+    if (strcmp(pairs->at[i].name, name) == 0) return true;
+  return false;
+}
+
 static int add_pair(const Args *args, Pairs *pairs, const char *option, const char *text) {
   const char *eq = strchr(text, '=');
   if (!eq || eq == text) return cli_usage(args, "--%s wants NAME=VALUE, not '%s'", option, text);

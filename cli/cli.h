@@ -84,7 +84,9 @@ int cli_usage(const Args *args, const char *fmt, ...) __attribute__((format(prin
 // Of a file ("-": standard output) that could not be written, as errno says: EXIT_ENVIRONMENT.
 int cli_unwritten(const Args *args, const char *path);
 
-// args.c: reads the options of a command. Returns 0, or an exit code after a message.
+// args.c
+bool pairs_have(const Pairs *pairs, const char *name);
+// Reads the options of a command. Returns 0, or an exit code after a message.
 int args_read(Args *args, const Command *command, int argc, char **argv);
 void args_free(Args *args);
 void args_help(FILE *to, const Command *command);

@@ -148,17 +148,11 @@ static const char *first_case(const Session *s) {
   return name;
 }
 
-static bool is_given(const Pairs *pairs, const char *name) {
-  for (size_t i = 0; i < pairs->n; i++)
-    if (strcmp(pairs->at[i].name, name) == 0) return true;
-  return false;
-}
-
 // … by a tensor from a file.
 static bool is_shown(const Args *args, const schedc_kernel *k, const char *dim) {
   schedc_tensor_info t = SCHEDC_TENSOR_INFO_INIT;
   for (size_t i = 0; schedc_tensor_at(k, i, &t) == SCHEDC_OK; i++) {
-    for (size_t d = 0; is_given(&args->in, t.name) && d < t.rank; d++)
+    for (size_t d = 0; pairs_have(&args->in, t.name) && d < t.rank; d++)
       if (strcmp(t.dims[d], dim) == 0) return true;
   }
   return false;
@@ -172,13 +166,13 @@ static bool says_all(const Args *args, const schedc_kernel *k, size_t kase) {
   bool all = true;
   for (size_t i = 0; i < schedc_dim_count(k); i++) {
     const char *dim = schedc_dim_at(k, i);
-    all = all && (is_given(&args->set, dim) || is_shown(args, k, dim));
+    all = all && (pairs_have(&args->set, dim) || is_shown(args, k, dim));
   }
   for (size_t i = 0; schedc_scalar_at(k, i, &scalar) == SCHEDC_OK; i++)
-    all = all && (scalar.has_default || is_given(&args->set, scalar.name));
+    all = all && (scalar.has_default || pairs_have(&args->set, scalar.name));
   for (size_t i = 0; schedc_bind_at(k, kase, i, &b) == SCHEDC_OK; i++)
-    all = all && (b.kind != SCHEDC_BIND_TENSOR || is_given(&args->set, b.name) ||
-                  is_given(&args->in, b.name));
+    all = all && (b.kind != SCHEDC_BIND_TENSOR || pairs_have(&args->set, b.name) ||
+                  pairs_have(&args->in, b.name));
   return all && (args->set.n || args->in.n);
 }
 

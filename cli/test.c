@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_given(const Args *args, const char *name) {
-  for (size_t i = 0; i < args->param.n; i++) {
-    if (strcmp(args->param.at[i].name, name) == 0) return true;
-  }
-  return false;
-}
-
 // Instantiates under the combination's parameters and tests it. `like` is the case's first
 // instance.
 static int test_combination(Tester *t, const schedc_kernel *like, const size_t *choice) {
@@ -28,7 +21,8 @@ static int test_combination(Tester *t, const schedc_kernel *like, const size_t *
   schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; i < lines; i++) {
     schedc_bind_at(like, t->kase, i, &line);
-    if (line.kind != SCHEDC_BIND_PARAM || !line.is_choice || is_given(args, line.name)) continue;
+    if (line.kind != SCHEDC_BIND_PARAM || !line.is_choice || pairs_have(&args->param, line.name))
+      continue;
     params[n++] = (schedc_param){line.name, line.texts[choice[i]]};
   }
   t->choice = choice;
@@ -138,7 +132,7 @@ static int test_case(Tester *t) {
   for (size_t i = 0; i < lines; i++) {
     schedc_bind_at(like, t->kase, i, &line);
     bool chosen = line.is_choice && line.count && line.kind != SCHEDC_BIND_ABSENT;
-    counts[i] = chosen && !is_given(args, line.name) ? line.count : 1;
+    counts[i] = chosen && !pairs_have(&args->param, line.name) ? line.count : 1;
   }
   if (args->model) test_ways(args, counts + lines);
   t->lines = lines;

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_given(const Pairs *pairs, const char *name) {
-  size_t i = 0;
-  while (i < pairs->n && strcmp(pairs->at[i].name, name) != 0) i++;
-  return i < pairs->n;
-}
-
 // What the combination chose, of params alone or of all lines of its case, but where the command
 // line or a sweep says something else. like: an instance of the case; NULL: there is none, and
 // nothing was chosen.
@@ -21,7 +15,7 @@ static void put_choices(const Tester *t, const schedc_kernel *like, bool all, Bu
     bool param = line.kind == SCHEDC_BIND_PARAM;
     if (line.kind == SCHEDC_BIND_ABSENT) continue;
     if (!line.is_choice || line.count < 2 || (!param && !all)) continue;
-    if (is_given(param ? &t->s->args->param : &t->set, line.name)) continue;
+    if (pairs_have(param ? &t->s->args->param : &t->set, line.name)) continue;
     buffer_printf(b, " %s %s=%s", param ? "-p" : "--set", line.name, line.texts[t->choice[i]]);
   }
 }

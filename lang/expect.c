@@ -167,29 +167,25 @@ static const char *help(Parser *p, Token t) {
 
 // What the language has instead of a word of other languages that begins statements, or NULL.
 static const char *instead_of(Sym word) {
-  static const char *const loop = "loops count: 'for t in 0 .. n { … }', with bounds from integers";
-  static const char *const type =
+  static const char loop[] = "loops count: 'for t in 0 .. n { … }', with bounds from integers";
+  static const char leave[] = "a loop runs to its end: 'if' leaves statements out";
+  static const char give[] =
+      "a def is an expression, 'def f(x) = e', or a block of statements: it does not return";
+  static const char value[] =
       "'let x = e' names a value, 'reg x : f32[64, 128]' declares a register tile";
-  static const char *const known[][2] = {
-      {"while", NULL},
-      {"do", NULL},
-      {"return",
-       "a def is an expression, 'def f(x) = e', or a block of statements: it does not return"},
-      {"int", ""},
-      {"float", ""},
-      {"double", ""},
-      {"half", ""},
-      {"auto", ""},
-      {"const", ""},
-      {"var", ""},
-      {"void", "'def f(x) = e' names an expression, 'def f(x) { … }' a block of statements"},
-      {"break", "a loop runs to its end: 'if' leaves statements out"},
-      {"continue", "a loop runs to its end: 'if' leaves statements out"},
-      {"elif", "'} else if e { … }'"}};
-  for (u32 i = 0; i < COUNT(known); i++) {
-    const char *what = known[i][1];
-    if (!strcmp(known[i][0], word)) return !what ? loop : *what ? what : type;
-  }
+  static const char def[] =
+      "'def f(x) = e' names an expression, 'def f(x) { … }' a block of statements";
+  static const struct {
+    const char *word, *instead;
+  } known[] = {{"while", loop},   {"do", loop},
+               {"break", leave},  {"continue", leave},
+               {"return", give},  {"void", def},
+               {"int", value},    {"float", value},
+               {"double", value}, {"half", value},
+               {"auto", value},   {"const", value},
+               {"var", value},    {"elif", "'} else if e { … }'"}};
+  for (u32 i = 0; i < COUNT(known); i++)
+    if (!strcmp(known[i].word, word)) return known[i].instead;
   return NULL;
 }
 

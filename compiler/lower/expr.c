@@ -163,10 +163,8 @@ static Xid wrong_kind(Low *l, const Node *n, Name *name) {
     sc_note(l->sc, d, hidden->span, "it hides this value");
     sc_help(l->sc, d, "if the value is meant, give one of the two another name");
   } else if (name->kind == NM_BUF || name->kind == NM_RING)
-    sc_help(l->sc, d,
-            l->stmt && l->stmt->pos ? "name an element: %s[i, …]; an index needs a name of its own"
-                                    : "name an element: %s[i, …]",
-            n->name);
+    sc_help(l->sc, d, "name an element: %s[i, …]%s", n->name,
+            l->stmt && l->stmt->pos ? "; an index needs a name of its own" : "");
   else if (name->kind == NM_DEF) sc_help(l->sc, d, "expand it: %s(…)", n->name);
   return 0;
 }

@@ -482,10 +482,11 @@ void low_spec(Low *l, const Node *spec) {
     Diag *d =
         low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
     sc_note(l->sc, d, b->span, "an output");
-    const char *other = is_taken(l->k, i)
-                            ? ", or, if it only passes between the kernels, declare it in the "
-                              "sequence: workspace %s : …"
-                            : "";
-    sc_help(l->sc, d, sc_printf(l->sc, "add the equation %%s[…] = …%s", other), b->name, b->name);
+    if (!is_taken(l->k, i)) sc_help(l->sc, d, "add the equation %s[…] = …", b->name);
+    else
+      sc_help(l->sc, d,
+              "add the equation %s[…] = …, or, if it only passes between kernels, declare it "
+              "in the sequence: workspace %s : …",
+              b->name, b->name);
   }
 }

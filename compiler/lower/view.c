@@ -394,15 +394,14 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
                 (long long)lo, (long long)(hi + extent - 1), i, b->name, (long long)b->ext[i]);
   sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
   const View *from = v->at[i].var >= 0 ? &l->k->view.at[s->var[v->at[i].var].from] : v;
-  if (from != v)
-    sc_note(l->sc, d, from->span, "'%s' runs over %lld", s->var[v->at[i].var].name,
-            (long long)extent);
-  const bool whole = from != v && from->rank > i && !from->at[i].base && !v->at[i].base;
-  sc_help(l->sc, d,
-          whole ? "take fewer, as '0 + %s' instead of '%s' does in '%s', or declare '%s' larger"
-                : "take fewer, or declare '%s' larger",
-          whole ? s->var[v->at[i].var].name : b->name, whole ? s->var[v->at[i].var].name : "",
-          whole ? l->k->buf.at[from->buf].name : "", b->name);
+  sc_help(l->sc, d, "take fewer, or declare '%s' larger", b->name);
+  if (from == v) return false;
+  const char *index = s->var[v->at[i].var].name;
+  sc_note(l->sc, d, from->span, "'%s' runs over %lld", index, (long long)extent);
+  if (from->rank > i && !from->at[i].base && !v->at[i].base)
+    sc_help(l->sc, d,
+            "take fewer, as '0 + %s' instead of '%s' does in '%s', or declare '%s' larger", index,
+            index, l->k->buf.at[from->buf].name, b->name);
   return false;
 }
 
