@@ -186,6 +186,60 @@ def fills(n):
     return kernel().replace(fill, repeat(n, fill)).replace(drain, repeat(n, drain))
 
 
+def threads(math, n, tensors="out Y : f32[M, 64]"):
+    """A role that does something to tensors n times over."""
+    return f"""kernel k {{
+  in X : f32[M, 64]
+  {tensors}
+  case small {{ M = 64 }}
+  grid (x : cdiv(M, 64))
+  role a : 1 warpgroup, 128 regs {{
+    reg o : f32[64, 64]
+    o[i,j] = X[x*64 + i, j]
+    {repeat(n, math)}
+  }}
+}}
+"""
+
+
+def outputs(n):
+    return threads("Y{0}[x*64 + i, j] = o[i,j]", n, repeat(n, "out Y{0} : f32[M, 64]"))
+
+
+def stores(n):
+    return threads("Y[x*64 + i, j] = o[i,j]", n)
+
+
+def adds(n):
+    return threads("Y[x*64 + i, j] += o[i,j]", n, "inout Y : f32[M, 64]")
+
+
+def loads(n):
+    return threads("o[i,j] = o[i,j] + X[x*64 + i, j]", n).replace("]\n\n", "]\n Y[x*64 + i, j] = o[i,j]\n")
+
+
+def readers(n):
+    """Two roles read one stage, again and again."""
+    role = f"""role R : 1 warpgroup, 128 regs {{
+    reg o : f32[64, 64] = 0
+    wait r
+    {repeat(n, "o[i,j] = o[i,j] + r[i,j]")}
+    release r
+    Y_R[x*64 + i, j] = o[i,j]
+  }}"""
+    return f"""kernel k {{
+  in X : f32[M, 64]
+  out Y_a, Y_b : f32[M, 64]
+  case small {{ M = 64 }}
+  grid (x : cdiv(M, 64))
+  ring r : f32[64, 64]
+  role load : 1 warp, 40 regs {{ r <- X[x*64.., 0..] }}
+  {role.replace("R", "a")}
+  {role.replace("R", "b")}
+}}
+"""
+
+
 def equations(n):
     return kernel(spec="a0[i,j] = X[i,j]\n" + repeat(n, "a{1}[i,j] = a{0}[i,j] + 0") + f"Y[i,j] = a{n}[i,j]")
 
@@ -287,7 +341,12 @@ INPUTS = [
     (tensors, 1000, FRONT, 0),
     (tiles, 1000, FRONT, 0),
     (dimensions, 12, ("test",), 0),
-    (fills, 2000, FRONT, 0),
+    (fills, 4000, FRONT, 0),
+    (outputs, 300, FRONT, 0),
+    (stores, 600, FRONT, 0),
+    (adds, 3000, FRONT, 0),
+    (loads, 2000, FRONT, 0),
+    (readers, 2000, FRONT, 0),
     (equations, 900, FRONT, 0),
     (equations, 100, ("test",), 0),
     (unordered, 3, ("check",), 0),

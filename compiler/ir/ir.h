@@ -232,6 +232,8 @@ typedef struct Ins {
   // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end ->
   // what opened it: for an endif, the else if there is one)
   u32 nest;
+  u32 around;  // what opened the innermost block around it (of an `if`, with its `else`);
+               // SC_NONE: none
   u32 access0, accesses;  // what it reads, then what it writes: Kernel.access [access0, …)
   Plan plan;
   Span span;

@@ -309,6 +309,12 @@ static u32 check_nest(Check *c, const Code *code, u32 i, u32 from, u32 *outer) {
   return effects & CLOSES ? outer[from] : i;
 }
 
+// around: the innermost block that is open around the operation, an `else` counted as one.
+static void check_around(Check *c, const Code *code, u32 i, u32 around) {
+  if (around != SC_NONE && code->at[around].op == OP_ELSE) around = code->at[around].around;
+  if (code->at[i].around != around) sc_bad(c, "it is not in the block that it says");
+}
+
 void sc_check_role(Check *c, u32 role) {
   const Role *r = &c->k->role.at[role];
   const Code *code = &r->code;
@@ -326,7 +332,9 @@ void sc_check_role(Check *c, u32 role) {
     if (vote != SC_NONE && ins->op == OP_VOTE && ins->flags & INS_TOGETHER &&
         !(code->at[vote].flags & INS_TOGETHER))
       sc_bad(c, "a vote together under one of each warp");
+    u32 before = from;
     from = check_nest(c, code, i, from, outer);
+    check_around(c, code, i, sc_op[ins->op].effects & CLOSES ? from : before);
     if (ins->op == OP_VOTE && vote == SC_NONE) vote = i;
     if (ins->op == OP_ENDVOTE && ins->nest == vote) vote = SC_NONE;
     if (!c->wrong) check_operation(c, ins);

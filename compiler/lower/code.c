@@ -3,15 +3,26 @@
 // statements.
 #include "compiler/lower/lower.h"
 
+// What opened the innermost block that is open, an `if` also behind its `else`.
+static u32 innermost(const Low *l) {
+  if (!l->open.n) return SC_NONE;
+  u32 open = l->open.at[l->open.n - 1];
+  return sc_op[l->code->at[open].op].effects & SPLITS ? l->code->at[open].around : open;
+}
+
 void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
   Ins ins = {.op = (u8)op, .flags = flags, .arg = {a, b, c}, .nest = SC_NONE, .span = at};
   u32 here = l->code->n;
   u8 effects = sc_op[op].effects;
+  ins.around = innermost(l);
   if (effects & OPENS) PUSH(l->sc, &l->open, here);
   if (effects & (CLOSES | SPLITS)) {
     u32 partner = l->open.at[--l->open.n];
     l->code->at[partner].nest = here;
-    if (effects & CLOSES) ins.nest = partner;
+    if (effects & CLOSES) {
+      ins.nest = partner;
+      ins.around = innermost(l);
+    }
   }
   if (effects & SPLITS) PUSH(l->sc, &l->open, here);
   PUSH(l->sc, l->code, ins);

@@ -17,7 +17,6 @@ typedef struct Count {
   bool known;
   u32 skipped;  // so many blocks around may be left out
   Xid unasked;  // a sum of what stands in such blocks
-  Below below;
 } Count;
 
 static Xid make(Count *c, ExprOp op, Xid a, Xid b, Xid d) {
@@ -62,7 +61,7 @@ static Xid divides(Count *c, Xid cond, u32 loop, bool *below) {
   bool order = e->op == X_LT || e->op == X_LE;
   bool left = order && a->op == X_LOOP && a->ref == loop;
   bool right = order && b->op == X_LOOP && b->ref == loop;
-  if (left == right || x_names_loop(&c->below, left ? e->b : e->a, loop)) return 0;
+  if (left == right || x_names_loop(&c->v->inner, left ? e->b : e->a, loop)) return 0;
   *below = left;
   Xid at = left ? e->b : e->a;  // t < at, t <= at, at < t, at <= t
   return (e->op == X_LE) == left ? make(c, X_ADD, at, number(c, 1), 0) : at;
@@ -72,9 +71,9 @@ static Xid divides(Count *c, Xid cond, u32 loop, bool *below) {
 static Xid over_rounds(Count *c, Rounds r, Xid each, u32 loop) {
   const Expr e = c->v->k->expr.at[each];
   bool below;
-  if (!x_names_loop(&c->below, each, loop)) return make(c, X_MUL, length(c, r), each, 0);
+  if (!x_names_loop(&c->v->inner, each, loop)) return make(c, X_MUL, length(c, r), each, 0);
   Xid at = e.op == X_WHERE ? divides(c, e.a, loop, &below) : 0;
-  if (!at || x_names_loop(&c->below, e.b, loop) || x_names_loop(&c->below, e.c, loop))
+  if (!at || x_names_loop(&c->v->inner, e.b, loop) || x_names_loop(&c->v->inner, e.c, loop))
     return c->known = false, 0;
   Rounds low = {r.from, make(c, X_MIN, r.to, at, 0)}, high = {make(c, X_MAX, r.from, at, 0), r.to};
   Xid yes = make(c, X_MUL, length(c, below ? low : high), e.b, 0);
@@ -131,7 +130,6 @@ static Xid count(Count *c, u32 from, u32 to) {
 
 Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref, Xid *unasked) {
   Count c = {.v = v, .code = code, .pc = pc, .op = op, .ref = ref, .known = true};
-  c.below = x_below(v->sc, v->k);
   Xid sum = count(&c, 0, pc);
   *unasked = c.unasked;
   return c.known ? sum : 0;

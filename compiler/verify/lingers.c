@@ -55,9 +55,9 @@ static Sequence by_rounds(const Pair *p, bool *one_round) {
 static bool excluded(const Pair *p, bool one_round) {
   const Code *code = code_of(p);
   const u32 low = p->a->pc < p->b->pc ? p->a->pc : p->b->pc, high = p->a->pc + p->b->pc - low;
-  for (u32 pc = 0; pc < low; pc++) {
+  for (u32 pc = code->at[low].around; pc != SC_NONE; pc = code->at[pc].around) {
     const Ins *branch = &code->at[pc];
-    if (branch->op != OP_IF || !sc_around(code, pc, low) || !sc_around(code, pc, high)) continue;
+    if (branch->op != OP_IF || high > sc_closed_by(code, pc)) continue;
     bool alike = one_round || !(p->v->k->expr.at[branch->arg[0]].deps & DEP_LOOP);
     if (alike && low < branch->nest && branch->nest < high) return true;
   }

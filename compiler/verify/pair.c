@@ -95,9 +95,9 @@ static bool is_offset(const Kernel *k, const Expr *e) {
 // those that it is made of. (Those of conditions may not have been asked for.)
 static void gather(Pair *p, Xid x, u8 deps) {
   const Kernel *k = p->v->k;
-  x_begin(&p->below, deps);
-  x_from(&p->below, x);
-  for (Xid y; (y = x_next(&p->below));) {
+  x_begin(&p->v->below, deps);
+  x_from(&p->v->below, x);
+  for (Xid y; (y = x_next(&p->v->below));) {
     if (!is_offset(k, &k->expr.at[y])) continue;
     u32 i = p->offsets;
     while (i && p->offset[i - 1] > y) i--;
@@ -113,9 +113,8 @@ static void gather(Pair *p, Xid x, u8 deps) {
 static void gather_conditions(Pair *p, u32 side) {
   const Place at = place_of(p, side);
   const Code *code = &p->v->k->role.at[at.role].code;
-  for (u32 pc = 0; pc < at.pc; pc++) {
+  for (u32 pc = code->at[at.pc].around; pc != SC_NONE; pc = code->at[pc].around) {
     const Ins *ins = &code->at[pc];
-    if (!sc_around(code, pc, at.pc)) continue;
     if (ins->op == OP_IF) gather(p, sc_restate(p, side, ins->arg[0]), DEP_FETCH);
     for (u32 i = 1; i <= 2 && ins->op == OP_FOR; i++)
       gather(p, sc_restate(p, side, ins->arg[i]), DEP_FETCH | DEP_AXIS | DEP_LOOP);
@@ -273,9 +272,9 @@ static Quotients quotients_in(Pair *p, const Xid *at) {
   const u32 rank = k->view.at[p->a->view].rank;
   Quotients all = {0};
   i64 by;
-  x_begin(&p->below, DEP_AXIS | DEP_LOOP | DEP_INST);
-  for (u32 d = 0; d < rank; d++) x_from(&p->below, at[d]);
-  for (Xid x; all.n < MOST_QUOTIENTS && (x = x_next(&p->below));) {
+  x_begin(&p->v->below, DEP_AXIS | DEP_LOOP | DEP_INST);
+  for (u32 d = 0; d < rank; d++) x_from(&p->v->below, at[d]);
+  for (Xid x; all.n < MOST_QUOTIENTS && (x = x_next(&p->v->below));) {
     const Expr e = k->expr.at[x];
     if ((e.op != X_MOD && e.op != X_IDIV) || !x_const_int(k, e.b, &by) || by < 2) continue;
     Xid q = sc_pair_make(p, X_IDIV, e.a, e.b);
@@ -354,11 +353,11 @@ static bool split(Pair *p) {
   for (u32 n = 0; n < COUNT(all) && ok; n++) {
     if (first == REL_EQUAL && all[n] != REL_EQUAL) continue;
     u->relation = all[n];
-    p->epoch++;
+    p->v->epoch++;
     ok = solved(p);
   }
   u->relation = REL_ANY;
-  p->epoch++;
+  p->v->epoch++;
   return ok;
 }
 
@@ -371,22 +370,41 @@ static void add_var(Pair *p, u8 op, u32 first, u32 second, u8 relation) {
   p->var[p->vars++] = (PairVar){x, y, relation, op, second};
 }
 
-// The loops around both, outermost first.
+// The innermost loop around; SC_NONE: there is none.
+static u32 loop_around(const Code *code, u32 pc) {
+  do pc = code->at[pc].around;
+  while (pc != SC_NONE && code->at[pc].op != OP_FOR);
+  return pc;
+}
+
+static u32 loops_around(const Code *code, u32 pc) {
+  u32 n = 0;
+  while ((pc = loop_around(code, pc)) != SC_NONE) n++;
+  return n;
+}
+
+// The loops around both places, outermost first; as many are around the one as around the other.
+static void add_both(Pair *p, const Code *a, u32 i, const Code *b, u32 j) {
+  i = loop_around(a, i);
+  j = loop_around(b, j);
+  if (i == SC_NONE) return;
+  add_both(p, a, i, b, j);
+  add_var(p, X_LOOP, a->at[i].arg[0], b->at[j].arg[0], REL_ANY);
+}
+
+// Outermost loops pair up; what is deeper has no partner.
 static void add_loops(Pair *p) {
   const Code *a = &p->v->k->role.at[p->a->role].code, *b = &p->v->k->role.at[p->b->role].code;
-  for (u32 i = 0, j = 0; i < p->a->pc && j < p->b->pc; i++, j++) {
-    while (i < p->a->pc && !(a->at[i].op == OP_FOR && sc_around(a, i, p->a->pc))) i++;
-    while (j < p->b->pc && !(b->at[j].op == OP_FOR && sc_around(b, j, p->b->pc))) j++;
-    if (i < p->a->pc && j < p->b->pc) add_var(p, X_LOOP, a->at[i].arg[0], b->at[j].arg[0], REL_ANY);
-  }
+  u32 i = p->a->pc, j = p->b->pc, n = loops_around(a, i), m = loops_around(b, j);
+  for (; n > m; n--) i = loop_around(a, i);
+  for (; m > n; m--) j = loop_around(b, j);
+  add_both(p, a, i, b, j);
 }
 
 Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage) {
   const Kernel *k = v->k;
-  Pair p = {.v = v, .a = a, .b = b, .stage = stage, .steps = STEPS, .links = LINKS, .epoch = 1};
+  Pair p = {.v = v, .a = a, .b = b, .stage = stage, .steps = STEPS, .links = LINKS};
   p.axes = k->axis.n;
-  p.below = x_below(v->sc, k);
-  p.inner = x_below(v->sc, k);
   for (u32 i = 0; i < k->axis.n; i++) add_var(&p, X_AXIS, i, i, stage ? REL_EQUAL : REL_ANY);
   if (a->role == b->role && k->role.at[a->role].instances > 1 && !k->role.at[a->role].one_tile)
     add_var(&p, X_INST, a->role, b->role, REL_ANY);
@@ -396,6 +414,7 @@ Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage) {
 
 bool sc_pair_safe(Pair *p) {
   Facts *f = p->v->facts;
+  p->v->epoch++;
   if (p->thorough) sc_facts_thorough(f);
   sc_facts_at(f, NULL, 0);
   u32 mark = sc_facts_mark(f);

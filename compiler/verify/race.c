@@ -215,21 +215,46 @@ static void prove_pair(Races *v, const Access *a, const Access *b, bool stage, U
   else if (!sc_find_race(v, a, b)) unsure(v, a, b);
 }
 
-// Do both belong to one instance, in each tile?
-static bool by_one(const Kernel *k, const Access *a, const Access *b) {
-  const Role *r = &k->role.at[a->role];
-  return a->role == b->role && (r->instances == 1 || r->one_tile);
+// By a kind of access and a place in the list: the first access from there on that conflicts with
+// such a one. Its place; the number of accesses if there is none.
+typedef struct Rivals {
+  u32 *next[ACCESS_KINDS];
+} Rivals;
+
+static Rivals rivals_of(Sc *sc, const Accesses *all) {
+  Rivals r;
+  for (u32 kind = 0; kind < ACCESS_KINDS; kind++) {
+    u32 *next = r.next[kind] = NEWS(sc, u32, all->n + 1);
+    next[all->n] = all->n;
+    for (u32 i = all->n; i-- > 0;)
+      next[i] = sc_kinds_conflict(kind, all->at[i].kind) ? i : next[i + 1];
+  }
+  return r;
+}
+
+// Do a role's accesses of one stage all belong to one instance?
+static bool by_one(const Role *r) { return r->instances == 1 || r->one_tile; }
+
+// Can nothing that is still to come change the verdict?
+static bool settled(const Races *v) {
+  Verdict verdict = v->proof->cert->proof[v->id].verdict;
+  return verdict == VERDICT_REJECTED ||
+         (verdict == VERDICT_INCOMPLETE && !(v->searches && v->cases));
 }
 
 void sc_prove_accesses(Races *v, u32 buf, bool fill, Unsure *unsure) {
   const bool stage = v->k->buf.at[buf].space == SP_STAGE;
-  Accesses all = sc_accesses(v, buf, fill);
+  const Accesses all = v->access[buf][fill];
+  const Rivals rivals = rivals_of(v->sc, &all);
+  u32 others = 0;  // where the accesses of the next role begin
   for (u32 i = 0; i < all.n; i++) {
-    for (u32 j = i; j < all.n; j++) {
-      const Access *a = &all.at[i], *b = &all.at[j];
-      if (sc_races_rejected(v)) return;
-      if ((stage && by_one(v->k, a, b)) || !sc_accesses_conflict(a, b)) continue;
-      if (v->cases) prove_pair(v, a, b, stage, unsure);
+    const Access *a = &all.at[i];
+    const u32 *next = rivals.next[a->kind];
+    while (others < all.n && all.at[others].role == a->role) others++;
+    u32 from = stage && by_one(&v->k->role.at[a->role]) ? others : i;
+    for (u32 j = next[from]; j < all.n; j = next[j + 1]) {
+      if (settled(v)) return;
+      if (v->cases) prove_pair(v, a, &all.at[j], stage, unsure);
       else give_up(v, buf);
     }
   }

@@ -168,12 +168,12 @@ static bool help_ahead(Races *v, Diag *d, const Access *from, const Access *to) 
 // loop.
 static i64 round_of(const Kernel *k, const Access *a, const Execution *d) {
   const Code *code = &k->role.at[a->role].code;
-  for (u32 pc = 0; pc < a->pc; pc++) {
-    const Ins *ins = &code->at[pc];
-    if (ins->op != OP_FOR || !sc_around(code, pc, a->pc)) continue;
-    return ins->flags & INS_REVERSED ? -d->loop[ins->arg[0]] : d->loop[ins->arg[0]];
-  }
-  return 0;
+  const Ins *outermost = NULL;
+  for (u32 pc = code->at[a->pc].around; pc != SC_NONE; pc = code->at[pc].around)
+    if (code->at[pc].op == OP_FOR) outermost = &code->at[pc];
+  if (!outermost) return 0;
+  i64 round = d->loop[outermost->arg[0]];
+  return outermost->flags & INS_REVERSED ? -round : round;
 }
 
 // Is the second one meant to come first? The one of the earlier round is, and in one round the

@@ -5,19 +5,6 @@
 
 #include "compiler/verify/verify.h"
 
-// A proof under way. Pairs are written down in a copy of the kernel, which grows.
-typedef struct Races {
-  Sc *sc;
-  Kernel *k;
-  Facts *facts;  // of the copy
-  Verify *proof;
-  ProofId id;
-  u32 cases, searches;  // that are left, so that the effort is bounded
-} Races;
-
-// ---- touches.c
-Races sc_races(Verify *v, ProofId id);
-bool sc_races_rejected(const Races *v);
 typedef enum AccessKind {
   ACCESS_READ,    // by threads
   ACCESS_STORE,   // by threads
@@ -26,6 +13,7 @@ typedef enum AccessKind {
   ACCESS_PUT,     // by the copy engine: of a tensor by copies out, of a stage by copies in
   ACCESS_PUT_ADD  // by the copy engine, atomic among its kind
 } AccessKind;
+enum { ACCESS_KINDS = ACCESS_PUT_ADD + 1 };
 
 typedef struct Access {
   u32 role, pc, view;
@@ -37,12 +25,44 @@ typedef struct Accesses {
   u32 n, cap;
 } Accesses;
 
-// Of the buf, by all roles. (fill: of a stage that is being filled, or of one that is held.)
-Accesses sc_accesses(Races *v, u32 buf, bool fill);
+// Odd ones are in the second's tile: itself, and roles that hand on; the others in the first's.
+enum {
+  FIRST_SIDE,
+  SECOND_SIDE,
+  LINK_SIDE,
+  MOST_LINKS = 2,
+  PAIR_SIDES = LINK_SIDE + 2 * MOST_LINKS
+};
+
+// By expression what it is in an execution, where `when` is the present epoch.
+typedef struct Restated {
+  Xid *is;
+  u32 *when, room;
+} Restated;
+
+// A proof under way. Pairs are written down in a copy of the kernel, which grows.
+typedef struct Races {
+  Sc *sc;
+  Kernel *k;
+  Facts *facts;  // of the copy
+  Verify *proof;
+  ProofId id;
+  u32 cases, searches;  // that are left, so that the effort is bounded
+  // By buf: by all roles, in the order of their programs. [0]: of a tensor, or of a stage that is
+  // held; [1]: of a stage that is being filled.
+  Accesses (*access)[2];
+  // what the pairs use one after the other
+  Restated restated[PAIR_SIDES];
+  u32 epoch;  // counts pairs, and changes of relations in them
+  Below below, inner;
+} Races;
+
+// ---- touches.c
+Races sc_races(Verify *v, ProofId id);
 bool sc_access_writes(const Access *a);
 bool sc_access_by_threads(const Access *a);
-// Is one a write, and are they not sums of one kind?
-bool sc_accesses_conflict(const Access *a, const Access *b);
+// Is one a write, and are they not sums of one kind? (AccessKind)
+bool sc_kinds_conflict(u32 a, u32 b);
 // A variable of the operation, and its values [0, n).
 i64 sc_access_extent(const Kernel *k, const Access *a, u32 var);
 // A copy's slice along dimension d: its elements; 1 if it is none.
@@ -69,14 +89,6 @@ Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref, Xid *una
 // Two executions that differ in tile, instance or role, the first of access `a`, the second of `b`;
 // and those of other roles that hand on from the one to the other.
 enum { PAIR_VARS = 16, PAIR_OFFSETS = 16 };
-// Odd ones are in the second's tile: itself, and roles that hand on; the others in the first's.
-enum {
-  FIRST_SIDE,
-  SECOND_SIDE,
-  LINK_SIDE,
-  MOST_LINKS = 2,
-  PAIR_SIDES = LINK_SIDE + 2 * MOST_LINKS
-};
 typedef enum Relation { REL_ANY, REL_EQUAL, REL_LESS, REL_MORE } Relation;
 typedef struct PairVar {
   Xid first, second;  // its value in either execution
@@ -84,11 +96,6 @@ typedef struct PairVar {
   u8 op;              // ExprOp: AXIS, INST, LOOP
   u32 ref;            // … of the second
 } PairVar;
-// By expression what it is in an execution, where `when` is the pair's epoch.
-typedef struct Restated {
-  Xid *is;
-  u32 *when, room;
-} Restated;
 typedef struct Pair {
   Races *v;
   const Access *a, *b;
@@ -103,9 +110,6 @@ typedef struct Pair {
   u32 vars, axes;
   PairVar var[PAIR_VARS];
   Xid a_at[SC_MAX_RANK], b_at[SC_MAX_RANK];  // elements
-  Restated restated[PAIR_SIDES];
-  u32 epoch;  // counts changes of relations
-  Below below, inner;
   Xid offset[PAIR_OFFSETS];  // elements of lists, and quotients of them, in either execution
   u32 offsets;
 } Pair;
@@ -123,7 +127,6 @@ Xid sc_pair_make(Pair *p, ExprOp op, Xid a, Xid b);
 Xid sc_pair_int(Pair *p, i64 n);
 void sc_pair_say(Pair *p, ExprOp op, Xid a, Xid b);  // it holds, until the facts are dropped
 void sc_pair_say_range(Pair *p, Xid x, Xid from, Xid end);
-bool sc_around(const Code *code, u32 pc, u32 at);  // is operation `at` in the block that pc opens?
 void sc_pair_say_place(Pair *p, Place at, bool writes);
 // Is it known that the expression has a value, even where nobody asks for it? Then no quotient in
 // it is by 0, and no element in it is of a range without numbers.

@@ -82,12 +82,12 @@ static void make_room(Sc *sc, Restated *r, Xid x) {
 }
 
 Xid sc_restate(Pair *p, u32 side, Xid x) {
-  Restated *r = &p->restated[side];
+  Restated *r = &p->v->restated[side];
   if (!side || !x) return x;
   make_room(p->v->sc, r, x);
-  if (r->when[x] == p->epoch) return r->is[x];
+  if (r->when[x] == p->v->epoch) return r->is[x];
   Xid y = restated(p, side, x);
-  r->when[x] = p->epoch;
+  r->when[x] = p->v->epoch;
   return r->is[x] = y;
 }
 
@@ -135,8 +135,11 @@ static void say_block(Pair *p, u32 side, const Code *code, u32 pc, u32 at) {
   }
 }
 
-bool sc_around(const Code *code, u32 pc, u32 at) {
-  return sc_op[code->at[pc].op].effects & OPENS && pc < at && at < sc_closed_by(code, pc);
+// Says what holds in all blocks around, of which `pc` opens the innermost.
+static void say_blocks(Pair *p, u32 side, const Code *code, u32 pc, u32 at) {
+  if (pc == SC_NONE) return;
+  say_blocks(p, side, code, code->at[pc].around, at);
+  say_block(p, side, code, pc, at);
 }
 
 void sc_pair_say_place(Pair *p, Place at, bool writes) {
@@ -145,8 +148,7 @@ void sc_pair_say_place(Pair *p, Place at, bool writes) {
   if (at.side)
     sc_pair_say_range(p, leaf_in(p, at.side, X_INST, at.role), sc_pair_int(p, 0),
                       sc_pair_int(p, r->instances));
-  for (u32 pc = 0; pc < at.pc; pc++)
-    if (sc_around(&r->code, pc, at.pc)) say_block(p, at.side, &r->code, pc, at.pc);
+  say_blocks(p, at.side, &r->code, r->code.at[at.pc].around, at.pc);
 }
 
 // ---- counts
@@ -183,9 +185,9 @@ enum { PLAINER = 6 };  // levels that are looked into: operands are shared
 bool sc_pair_defined(Pair *p, Xid x) {
   const Kernel *k = p->v->k;
   bool ok = true;
-  x_begin(&p->inner, 0);
-  x_from(&p->inner, x);
-  for (Xid y; ok && (y = x_next(&p->inner));) {
+  x_begin(&p->v->inner, 0);
+  x_from(&p->v->inner, x);
+  for (Xid y; ok && (y = x_next(&p->v->inner));) {
     const Expr e = k->expr.at[y];
     const Buf *list = e.op == X_LOAD ? &k->buf.at[k->view.at[e.ref].buf] : NULL;
     if (x_divides(e.op)) ok = sc_fact_less(p->v->facts, 0, e.b);

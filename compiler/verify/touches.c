@@ -5,6 +5,29 @@
 
 enum { CASES = 20000, SEARCHES = 40 };
 
+static AccessKind kind_of(const Ins *ins, const ViewAccess *va) {
+  if (!va->write) return va->async ? ACCESS_LOAD : ACCESS_READ;
+  if (ins->op == OP_MAPADD) return ACCESS_ADD;
+  if (ins->op == OP_COPYADD) return ACCESS_PUT_ADD;
+  return va->async ? ACCESS_PUT : ACCESS_STORE;
+}
+
+static void list_accesses(Races *v) {
+  const Kernel *k = v->k;
+  v->access = sc_new(v->sc, sizeof *v->access * k->buf.n);
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 pc = 0; pc < code->n; pc++) {
+      for (u32 i = 0; i < code->at[pc].accesses; i++) {
+        const ViewAccess *va = sc_view_access(k, &code->at[pc], i);
+        const View *view = &k->view.at[va->view];
+        Accesses *all = &v->access[view->buf][view->fill];
+        PUSH(v->sc, all, ((Access){r, pc, va->view, (u8)kind_of(&code->at[pc], va)}));
+      }
+    }
+  }
+}
+
 Races sc_races(Verify *v, ProofId id) {
   Sc *sc = v->sc;
   Kernel *k = NEW(sc, Kernel);
@@ -14,55 +37,33 @@ Races sc_races(Verify *v, ProofId id) {
   k->view.at =
       sc_grow(sc, k->view.at, sizeof *k->view.at * k->view.n, sizeof *k->view.at * k->view.cap);
   k->hash = sc_grow(sc, k->hash, sizeof *k->hash * k->hash_cap, sizeof *k->hash * k->hash_cap);
-  Facts *facts = sc_facts(sc, k);
-  sc_facts_elements(facts);
-  return (Races){sc, k, facts, v, id, CASES, SEARCHES};
+  Races r = {.sc = sc, .k = k, .facts = sc_facts(sc, k), .proof = v, .id = id};
+  sc_facts_elements(r.facts);
+  r.cases = CASES;
+  r.searches = SEARCHES;
+  r.below = r.inner = x_below(sc, k);
+  list_accesses(&r);
+  return r;
 }
 
-bool sc_races_rejected(const Races *v) {
-  return v->proof->cert->proof[v->id].verdict == VERDICT_REJECTED;
-}
+static bool writes(u32 kind) { return kind != ACCESS_READ && kind != ACCESS_LOAD; }
 
-bool sc_access_writes(const Access *a) { return a->kind != ACCESS_READ && a->kind != ACCESS_LOAD; }
+bool sc_access_writes(const Access *a) { return writes(a->kind); }
+
+// Additions by threads are atomic towards each other, and so are those by the copy engine, but not
+// one kind towards the other (PTX ISA 9.0, 9.7.9.25).
+bool sc_kinds_conflict(u32 a, u32 b) {
+  bool sums = a == b && (a == ACCESS_ADD || a == ACCESS_PUT_ADD);
+  return !sums && (writes(a) || writes(b));
+}
 
 bool sc_access_by_threads(const Access *a) {
   return a->kind == ACCESS_READ || a->kind == ACCESS_STORE || a->kind == ACCESS_ADD;
 }
 
-// Additions by threads are atomic towards each other, and so are those by the copy engine, but not
-// one kind towards the other (PTX ISA 9.0, 9.7.9.25).
-bool sc_accesses_conflict(const Access *a, const Access *b) {
-  bool sums = a->kind == b->kind && (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD);
-  return !sums && (sc_access_writes(a) || sc_access_writes(b));
-}
-
 bool sc_access_lingers(const Access *first, const Access *second) {
   if (first->kind == ACCESS_LOAD) return sc_access_writes(second);
   return first->kind == ACCESS_PUT && second->kind == ACCESS_PUT;
-}
-
-static AccessKind kind_of(const Ins *ins, const ViewAccess *va) {
-  if (!va->write) return va->async ? ACCESS_LOAD : ACCESS_READ;
-  if (ins->op == OP_MAPADD) return ACCESS_ADD;
-  if (ins->op == OP_COPYADD) return ACCESS_PUT_ADD;
-  return va->async ? ACCESS_PUT : ACCESS_STORE;
-}
-
-Accesses sc_accesses(Races *v, u32 buf, bool fill) {
-  const Kernel *k = v->k;
-  Accesses all = {0};
-  for (u32 r = 0; r < k->role.n; r++) {
-    const Code *code = &k->role.at[r].code;
-    for (u32 pc = 0; pc < code->n; pc++) {
-      for (u32 i = 0; i < code->at[pc].accesses; i++) {
-        const ViewAccess *va = sc_view_access(k, &code->at[pc], i);
-        const View *view = &k->view.at[va->view];
-        if (view->buf != buf || view->fill != fill) continue;
-        PUSH(v->sc, &all, ((Access){r, pc, va->view, (u8)kind_of(&code->at[pc], va)}));
-      }
-    }
-  }
-  return all;
 }
 
 static const Ins *ins_of(const Kernel *k, const Access *a) {

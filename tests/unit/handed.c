@@ -39,12 +39,12 @@ static void compare_pair(Races *r, const Access *a, const Access *b, bool stage,
 
 static void compare_buf(Races *r, u32 buf, bool fill, Toll *toll) {
   bool stage = r->k->buf.at[buf].space == SP_STAGE;
-  Accesses all = sc_accesses(r, buf, fill);
+  Accesses all = r->access[buf][fill];
   for (u32 i = 0; i < all.n; i++) {
     for (u32 j = i; j < all.n; j++) {
       const Access *a = &all.at[i], *b = &all.at[j];
       if (a->role == b->role && stage) continue;
-      if (sc_accesses_conflict(a, b)) compare_pair(r, a, b, stage, toll);
+      if (sc_kinds_conflict(a->kind, b->kind)) compare_pair(r, a, b, stage, toll);
     }
   }
 }
@@ -179,7 +179,7 @@ static bool is_safe(Sc *sc, const Kernel *k, const char *tensor) {
   Races r = sc_races(&v, PROOF_GLOBAL);
   u32 buf = 0;
   while (strcmp(k->buf.at[buf].name, tensor) != 0) buf++;
-  Accesses all = sc_accesses(&r, buf, false);
+  Accesses all = r.access[buf][false];
   assert_int_equal(all.n, 2);
   Pair p = sc_pair(&r, &all.at[0], &all.at[1], false);
   p.thorough = true;

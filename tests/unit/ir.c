@@ -259,6 +259,9 @@ BREAK(ends_early, "every", "'endtile' does not close") {
 BREAK(wrong_closer, "every", "'endfor' does not close") {
   find(k, OP_ENDVOTE)->op = OP_ENDFOR;
 }
+BREAK(wrong_around, "every", "not in the block that it says") {
+  find(k, OP_IF)[1].around = 0;
+}
 BREAK(wrong_nest, "every", "'endfor' does not close") {
   find(k, OP_ENDFOR)->nest++;
 }
@@ -413,7 +416,8 @@ static const Break *const broken[] = {
     &turn_no_keys_row, &default_int_row, &require_int_row, &work_varies_row, &axis_varies_row,
     &axis_no_cluster_row, &let_of_nothing_row, &case_of_nothing_row, &case_of_a_tile_row,
     &spec_of_a_tile_row, &spec_in_role_row, &spec_of_axis_row, &no_code_row, &no_tile_row,
-    &ends_early_row, &wrong_closer_row, &wrong_nest_row, &wrong_split_row, &loop_missing_row,
+    &ends_early_row, &wrong_closer_row, &wrong_around_row, &wrong_nest_row,
+    &wrong_split_row, &loop_missing_row,
     &loop_of_another_row, &loop_twice_row, &bound_missing_row, &bound_varies_row,
     &condition_int_row, &loop_outside_row, &ring_missing_row, &ring_private_row,
     &turn_missing_row, &map_missing_row, &map_no_root_row, &map_no_dst_row, &vote_of_real_row,

@@ -138,7 +138,7 @@ static bool overlaps(const Stores *c) {
 // ---- proved
 
 static bool tensor_safe(Races *r, u32 buf) {
-  Accesses all = sc_accesses(r, buf, false);
+  Accesses all = r->access[buf][false];
   for (u32 i = 0; i < all.n; i++) {
     for (u32 j = i; j < all.n; j++) {
       Pair p = sc_pair(r, &all.at[i], &all.at[j], false), again = p;
