@@ -81,14 +81,20 @@ static void put_code(Str *out, u32 first, const char *code) {
 }
 
 void cu_put_remark(Str *out, u32 indent, const char *text) {
-  size_t n = strlen(text), at = n, room = indent < WIDTH / 2 ? WIDTH - indent : WIDTH / 2;
-  if (n > room) {
-    for (at = room; at > room / 2 && text[at] != ' ';) at--;
-  }
-  put(out, indent, text, at);
-  if (at == n) return;
-  const char *rest = text + at + strspn(text + at, " ");
-  cu_put_remark(out, indent, sc_printf(out->sc, "//   %s", rest));
+  const char *more = "";  // what a line begins with after the first
+  size_t n = strlen(text), width = indent < WIDTH / 2 ? WIDTH - indent : WIDTH / 2;
+  do {
+    size_t room = width - strlen(more), least = width / 2 - strlen(more), at = n;
+    if (n > room) {
+      for (at = room; at > least && text[at] != ' ';) at--;
+    }
+    str_printf(out, "%*s%s", n ? (int)indent : 0, "", more);
+    put(out, 0, text, at);
+    at += strspn(text + at, " ");
+    text += at;
+    n -= at;
+    more = "//   ";
+  } while (n);
 }
 
 // Prints a line with its comment: at the end, or on a line before if there is no room.

@@ -39,13 +39,9 @@ static void touch_all(Cuda *c, Reach *reach, u32 pc) {
 }
 
 u32 sc_block_end(const Code *code, u32 pc) {
-  u32 depth = 0;
-  for (;; pc++) {
-    u16 effects = sc_op[code->at[pc].op].effects;
-    if (effects & (CLOSES | SPLITS) && depth == 0) return pc;
-    if (effects & OPENS) depth++;
-    if (effects & CLOSES) depth--;
-  }
+  if (sc_op[code->at[pc].op].effects & CLOSES) return pc;
+  u32 open = code->at[pc].around, end = code->at[open].nest;
+  return pc <= end ? end : sc_closed_by(code, open);
 }
 
 // A register tile that only one block uses is declared in that block, if no product uses it. All

@@ -162,11 +162,11 @@ static bool has_its_form(const Node *b, const CaseBind *c) {
 
 void low_case(Low *l, const Node *item) {
   Case kase = {.name = item->name, .span = item->name_span.hi ? item->name_span : item->span};
-  for (u32 i = 0; i < l->k->kase.n; i++) {
-    if (l->k->kase.at[i].name != item->name) continue;
+  u32 *number = &sc_key(l->sc, &l->cases, 0, item->name, strlen(item->name))->number;
+  if (*number)
     sc_note(l->sc, low_error(l, D_N_TWICE, kase.span, "there are two cases '%s'", item->name),
-            l->k->kase.at[i].span, "the other one");
-  }
+            l->k->kase.at[*number - 1].span, "the other one");
+  else *number = l->k->kase.n + 1;
   for (const Node *b = item->a; b; b = b->next) {
     if (b->kind != ND_BIND) continue;
     CaseBind c = {.name = b->name, .span = b->span, .set = b->a->kind == ND_SET};

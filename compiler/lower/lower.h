@@ -135,6 +135,7 @@ typedef struct Low {
   VEC(u32) done;          // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
   VEC(LeftOut) left_out;
+  Keys cases;          // by name: the case's number, + 1
   VEC(Name *) absent;  // tensors and scalars, and the dimensions that only they have
 } Low;
 

@@ -94,21 +94,18 @@ static void gather_one(Names *w, const Node *n) {
 
 // ---- which params there are
 
-static u32 param_named(const ParamSpace *s, Sym name) {
-  u32 i = 0;
-  while (i < s->param.n && s->param.at[i].name != name) i++;
-  return i;
-}
-
 static void add_params(Sc *sc, ParamSpace *s, u32 kernel) {
   for (const Node *i = s->kernel.at[kernel]->a; i; i = i->next) {
     if (i->kind == ND_DEF) PUSH(sc, &s->step, ((SpaceStep){.node = i, .kernel = kernel}));
     for (const Node *d = i->kind == ND_PARAM ? i->a : NULL; d; d = d->next) {
       if (d->kind != ND_PARAMDEF) continue;
-      u32 at = param_named(s, d->name);
-      bool again = at < s->param.n;
-      if (!again) PUSH(sc, &s->param, ((SpaceParam){.name = d->name, .def = d}));
-      PUSH(sc, &s->step, ((SpaceStep){d, kernel, at, again}));
+      u32 *number = &sc_key(sc, &s->numbers, 0, d->name, strlen(d->name))->number;
+      bool again = *number;
+      if (!again) {
+        PUSH(sc, &s->param, ((SpaceParam){.name = d->name, .def = d}));
+        *number = s->param.n;
+      }
+      PUSH(sc, &s->step, ((SpaceStep){d, kernel, *number - 1, again}));
     }
   }
 }
@@ -295,7 +292,7 @@ static ParamSpace *tell_apart(Low *l, Sc *sc, const Ast *ast, const Choice *choi
 static void tell(const ParamSpace *s, Kernel *k) {
   for (u32 i = 0; i < k->param.n; i++) {
     Param *p = &k->param.at[i];
-    p->problem = s->param.at[param_named(s, p->name)].problem;
+    p->problem = s->param.at[sc_key_number(&s->numbers, 0, p->name, strlen(p->name)) - 1].problem;
   }
 }
 

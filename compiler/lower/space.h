@@ -36,6 +36,7 @@ typedef struct ParamSpace {
   const Node *unit, *kase;
   VEC(const Node *) kernel;  // the unit, or each kernel of a sequence once
   VEC(SpaceParam) param;     // in order of declaration
+  Keys numbers;              // by name: its place in `param`, + 1
   VEC(u32) varied;           // those that vary
   VEC(SpaceStep) step;
 } ParamSpace;

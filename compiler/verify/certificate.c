@@ -52,9 +52,9 @@ void sc_assume(Verify *v, const char *what, ...) {
   va_start(args, what);
   const char *text = sc_vprintf(v->sc, what, args);
   va_end(args);
-  for (u32 i = 0; i < v->cert->assumption.n; i++)
-    if (!strcmp(v->cert->assumption.at[i], text)) return;
-  PUSH(v->sc, &v->cert->assumption, text);
+  Key *key = sc_key(v->sc, &v->assumed, 0, text, strlen(text));
+  if (!key->number) PUSH(v->sc, &v->cert->assumption, text);
+  key->number = 1;
 }
 
 void sc_report_open(Sc *sc, const Certificate *c) {

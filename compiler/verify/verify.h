@@ -62,6 +62,7 @@ typedef struct Verify {
   bool depths;       // how many stages rings need is asked for
   bool refused;      // an earlier pass refuses the kernel: it cannot be run
   VEC(Apart) apart;  // protocol: remembered over its attempts
+  Keys assumed;      // the texts that the certificate has
   // THREADS leaves for GLOBAL, by role and operation that copies out: which of the role's copies
   // out to the same tensor may not be visible when it is issued, as a set of sc_copy_bit. (NULL:
   // any.)
