@@ -431,6 +431,10 @@ u32 cu_named(const Kernel *k);
 // dynamic shared memory of the kernel as it is written
 u32 cu_smem(const Cuda *c);
 
+// args.c: false: there is no room, which is reported
+bool cu_memory_fits(const Cuda *c);
+bool cu_put_args(Cuda *c, Str *out);  // the struct, of a function that has been written
+
 // prims.c
 void cu_put_prims(Str *out, const char *text);  // the functions that the text calls
 

@@ -278,33 +278,6 @@ static void barriers(Cuda *c) {
 
 // ---- the text
 
-static void args(Cuda *c, Str *out) {
-  const Kernel *k = c->k;
-  str_printf(out, "struct %s_args {\n", c->function);
-  for (u32 i = 0; i < k->buf.n; i++) {
-    const Buf *b = &k->buf.at[i];
-    if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
-    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", cu_kept(b->elem),
-               c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
-  }
-  for (u32 i = 0; i < k->dim.n; i++)
-    str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name),
-               i + 1 < k->dim.n ? "" : ";\n");
-  for (u32 i = 0; i < k->arg.n; i++)
-    str_printf(out, "  %s %s;\n", cu_held(k->arg.at[i].elem),
-               sc_cuda_name(c->sc, k->arg.at[i].name));
-  if (k->grid == GRID_DYNAMIC)
-    str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
-  for (u32 i = 0; i < k->turn.n; i++) {
-    if (sc_turn_over_ctas(&k->turn.at[i]))
-      str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i,
-                 k->turn.at[i].name);
-  }
-  if (c->options.debug_waits)
-    str_puts(out, "  u32 *waits;  // what is told of those that were given up\n");
-  str_puts(out, "  int tiles;\n};\n\n");
-}
-
 static void head(Str *out, const Kernel *k) {
   Str top = {.sc = out->sc}, order = top;
   str_printf(&top, "// %s, emitted by schedc from ", k->name);
@@ -412,23 +385,12 @@ static void body(Cuda *c) {
   cu_note(c, "no CTA leaves while another may still arrive on its barriers");
 }
 
-// With --debug-waits, named barriers take shared memory, too.
-static bool fits(const Cuda *c) {
-  u32 want = cu_smem(c);
-  if (want <= SMEM_LIMIT) return true;
-  Diag *d = sc_report(c->sc, D_G_EMIT, c->k->span,
-                      "'%s' needs %u bytes of shared memory with --debug-waits, and a CTA has %d",
-                      c->k->name, want, SMEM_LIMIT);
-  sc_help(c->sc, d, "look for the wait with smaller tiles, or with a stage fewer in a ring");
-  return false;
-}
-
 // Writes a kernel's function, with the struct of its arguments before it. False: errors are
 // reported.
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma,
                      CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
-  if (!fits(c)) return false;
+  if (!cu_memory_fits(c)) return false;
   const Stmt *code = block_of(c, body);
   *t = (CudaText){.name = c->function,
                   .maps = c->tma.n,
@@ -441,7 +403,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   t->sites = c->site.n;
   if (options->debug_waits) t->wait_words = WAIT_WORDS * (1 + c->site.n * (k->threads / 32));
   str_puts(out, "\n");
-  args(c, out);
+  if (!cu_put_args(c, out)) return false;
   if (cu_used(c, cu_text(c, "%s_place_of", c->function))) cu_put_place(c, out);
   cu_put_line(out, k);
   signature(c, out);

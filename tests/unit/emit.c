@@ -163,6 +163,35 @@ static void waits_need_memory(void **state) {
   sc_free(&f.sc);
 }
 
+// More tensors are copied than a launch can pass tensor maps for.
+static void parameters_need_room(void **state) {
+  (void)state;
+  enum { MOST = 32764 / 128 };
+  for (u32 n = MOST; n <= MOST + 1; n++) {
+    Fixture f;
+    const Kernel *k;
+    Sc sc;
+    sc_init(&sc, NULL);
+    Str s = {.sc = &sc};
+    str_puts(&s, "kernel k {\n  out Y : f32[64]\n");
+    for (u32 i = 0; i < n; i++) str_printf(&s, "  in X%u : f32[64]\n", i);
+    str_puts(&s, "  ring r : f32[64]\n  role load : 1 warp, 40 regs {\n");
+    for (u32 i = 0; i < n; i++) str_printf(&s, "    r <- X%u[0..]\n", i);
+    str_puts(&s, "  }\n  role add : 1 warpgroup, 128 regs {\n    reg s : f32[64] = 0\n");
+    for (u32 i = 0; i < n; i++) str_puts(&s, "    wait r;  s[i] = s[i] + r[i];  release r\n");
+    str_puts(&s, "    Y[i] = s[i]\n  }\n}\n");
+    const CudaText *t = try_emit(&f, "test.sched", s.at, NULL, false, &k);
+    assert_true((t != NULL) == (n == MOST));
+    if (!t) {
+      assert_int_equal(f.sc.diags->id, D_G_EMIT);
+      assert_string_equal(f.sc.diags->text,
+                          "'k' needs 32792 bytes of parameters, and a launch has 32764");
+    }
+    sc_free(&f.sc);
+    sc_free(&sc);
+  }
+}
+
 // A proxy fence for each operation that has one in its plan.
 static void expect_fences(const Kernel *k, const CudaText *t) {
   u32 fences = 0;
@@ -438,12 +467,19 @@ static void a_warp_before_its_arrival(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_cannot_be_written),    cmocka_unit_test(parts_of_blocks),
-      cmocka_unit_test(slices_across_panels),      cmocka_unit_test(waits_need_memory),
-      cmocka_unit_test(what_runs_meanwhile),       cmocka_unit_test(order_within_an_instance),
-      cmocka_unit_test(order_in_global_memory),    cmocka_unit_test(compiler_fences),
-      cmocka_unit_test(a_warp_before_its_arrival), cmocka_unit_test(every_kernel),
-      cmocka_unit_test(loops_over_tiles),          cmocka_unit_test(what_a_header_cannot_say),
+      cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(parts_of_blocks),
+      cmocka_unit_test(slices_across_panels),
+      cmocka_unit_test(waits_need_memory),
+      cmocka_unit_test(parameters_need_room),
+      cmocka_unit_test(what_runs_meanwhile),
+      cmocka_unit_test(order_within_an_instance),
+      cmocka_unit_test(order_in_global_memory),
+      cmocka_unit_test(compiler_fences),
+      cmocka_unit_test(a_warp_before_its_arrival),
+      cmocka_unit_test(every_kernel),
+      cmocka_unit_test(loops_over_tiles),
+      cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
