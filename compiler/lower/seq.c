@@ -221,17 +221,20 @@ static Name *name_united(Low *l, Sym name, Span at, NameKind kind) {
   return old && old->kind != NM_DEF ? NULL : low_declare(l, name, at, kind);
 }
 
+static void declare_scalars(Low *l) {
+  for (u32 i = 0; i < l->k->arg.n; i++) {
+    const Arg *a = &l->k->arg.at[i];
+    Name *n = name_united(l, a->name, a->span, NM_VALUE);
+    if (n) n->x = x_leaf(l->sc, l->k, X_ARG, sc_elem_ty(a->elem), i);
+  }
+}
+
 // Names of what the kernels brought, for the specification and cases.
 static void declare_united(Low *l) {
   for (u32 i = 0; i < l->k->dim.n; i++) {
     const Dim *d = &l->k->dim.at[i];
     Name *n = name_united(l, d->name, d->span, NM_VALUE);
     if (n) n->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
-  }
-  for (u32 i = 0; i < l->k->arg.n; i++) {
-    const Arg *a = &l->k->arg.at[i];
-    Name *n = name_united(l, a->name, a->span, NM_VALUE);
-    if (n) n->x = x_leaf(l->sc, l->k, X_ARG, sc_elem_ty(a->elem), i);
   }
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
@@ -313,6 +316,17 @@ static void lower_steps(Sc *sc, Steps *steps, Given *g) {
   }
 }
 
+// The scalars of what is launched, before workspaces: these may have them as extents.
+static void unite_scalars(Low *l, const Steps *steps) {
+  for (u32 i = 0; i < steps->n; i++) {
+    const Kernel *k = steps->at[i].kernel->k;
+    Said s = {l, k, NEWS(l->sc, Xid, k->expr.n), false};
+    if (steps->at[i].item->flags & F_GIVEN) continue;
+    for (u32 n = 0; n < k->arg.n; n++) unite_scalar(l, &s, &k->arg.at[n]);
+  }
+  declare_scalars(l);
+}
+
 // Of the steps those that are launched, or those that are given.
 static void unite_kernels(Low *l, const Steps *steps, u32 flag) {
   for (u32 i = 0; i < steps->n && !l->sc->errors; i++) {
@@ -390,6 +404,7 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   choose_steps(l, &steps);
   lower_steps(sc, &steps, g);
   if (sc->errors) return l->k;
+  unite_scalars(l, &steps);
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
   }
