@@ -85,8 +85,10 @@ static bool is_here(const Lead *l, int number) {
   return false;
 }
 
+static const char LOST[] = "is lost";
+
 // `hello TOKEN RANK ROOM COMMON`. False: it is none of us, or unlike us.
-static bool greet(Lead *l, Rank *r, char *rest) {
+static bool greet(Lead *l, Rank *r, char *rest, const char **why) {
   if (strcmp(wire_word(&rest), "hello") != 0 || strcmp(wire_word(&rest), l->rendezvous.token) != 0)
     return false;
   int number = atoi(wire_word(&rest)), room = atoi(wire_word(&rest));
@@ -101,6 +103,7 @@ static bool greet(Lead *l, Rank *r, char *rest) {
   r->number = number;
   r->room = (unsigned)room;
   r->has = need(calloc(r->room, sizeof *r->has));
+  *why = LOST;
   return wire_send(&r->wire, "welcome") && (!l->is_open || wire_send(&r->wire, "%s", l->shape.at));
 }
 
@@ -125,10 +128,11 @@ static bool take_outcome(Lead *l, Rank *r, char *rest) {
 
 // False: it is to be dropped.
 static bool read_lines(Lead *l, Rank *r, const char **why) {
-  *why = "speaks another language";
-  for (char *line; (line = wire_line(&r->wire, 0)); r->heard = seconds())
-    if (r->number < 0 ? !greet(l, r, line) : !take_outcome(l, r, line)) return false;
-  *why = "is lost";
+  for (char *line; (line = wire_line(&r->wire, 0)); r->heard = seconds()) {
+    *why = "speaks another language";
+    if (r->number < 0 ? !greet(l, r, line, why) : !take_outcome(l, r, line)) return false;
+  }
+  *why = LOST;
   if (r->wire.fd < 0) return false;
   *why = "has said nothing for five minutes";
   return seconds() - r->heard < (r->number < 0 ? GREETING : SILENCE) || (r->number >= 0 && !r->n);

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -114,6 +115,29 @@ def one_is_killed(s):
         expect("it is told", re.search(r"rank 2 is lost; what it had \(\d+\)", ends[0][2]), ends[0][2])
 
 
+def one_leaves_at_the_door(s):
+    """A rank that is gone before it is let in is lost: it spoke no other language."""
+    first = s.start(0, 2, "door")
+    while not os.path.exists(s.path("door.ranks")) and first.poll() is None:
+        time.sleep(0.02)
+    with open(s.path("door.ranks"), encoding="utf-8") as file:
+        _, _, _, port, token = file.read().split()
+
+    def hello(common):
+        link = socket.create_connection(("127.0.0.1", int(port)), timeout=30)
+        link.sendall(f"hello {token} 1 4 {common}\n".encode())
+        return link
+
+    with hello("0.0.0 of another schedule") as link:
+        common = link.recv(1000).decode().removeprefix("refused ").removesuffix("\n")
+    first.send_signal(signal.SIGSTOP)
+    hello(common).close()
+    first.send_signal(signal.SIGCONT)
+    code, _, err = ended(first)
+    expect("rank 0 goes on without it", code == 0 and len(s.measured("door")) == OTHERS, code, err)
+    expect("what is told of it", "rank 1 is lost; what it had (" in err and "language" not in err, err)
+
+
 def shapes(s):
     """Several in turn; who comes when some are over does the rest."""
     listed = s.write("listed", "M=64\nM=128\nM=192\nM=256\n")
@@ -183,7 +207,7 @@ def main():
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    for test in (four_are_as_one, under_mpirun, one_is_killed, shapes, strangers, nobody_there, another_schedule):
+    for test in (four_are_as_one, under_mpirun, one_is_killed, one_leaves_at_the_door, shapes, strangers, nobody_there, another_schedule):
         if re.search(args.only, test.__name__):
             with tempfile.TemporaryDirectory() as folder:
                 test(Setting(args.schedc, folder))
