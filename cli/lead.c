@@ -20,6 +20,8 @@ typedef struct Rank {
   unsigned n;
 } Rank;
 
+static const char LOST[] = "is lost";  // why a rank is dropped that hears or says no more
+
 typedef struct Came {
   uint32_t program;
   schedc_outcome outcome;
@@ -84,8 +86,6 @@ static bool is_here(const Lead *l, int number) {
     if (l->rank[i].number == number) return true;
   return false;
 }
-
-static const char LOST[] = "is lost";
 
 // `hello TOKEN RANK ROOM COMMON`. False: it is none of us, or unlike us.
 static bool greet(Lead *l, Rank *r, char *rest, const char **why) {

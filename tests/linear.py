@@ -186,8 +186,8 @@ def fills(n):
     return kernel().replace(fill, repeat(n, fill)).replace(drain, repeat(n, drain))
 
 
-def threads(math, n, tensors="out Y : f32[M, 64]"):
-    """A role that does something to tensors n times over."""
+def threads(math, tensors="out Y : f32[M, 64]", last=""):
+    """A role that reads a tensor and does more."""
     return f"""kernel k {{
   in X : f32[M, 64]
   {tensors}
@@ -196,26 +196,19 @@ def threads(math, n, tensors="out Y : f32[M, 64]"):
   role a : 1 warpgroup, 128 regs {{
     reg o : f32[64, 64]
     o[i,j] = X[x*64 + i, j]
-    {repeat(n, math)}
+    {math}
+    {last}
   }}
 }}
 """
 
 
-def outputs(n):
-    return threads("Y{0}[x*64 + i, j] = o[i,j]", n, repeat(n, "out Y{0} : f32[M, 64]"))
-
-
-def stores(n):
-    return threads("Y[x*64 + i, j] = o[i,j]", n)
-
-
 def adds(n):
-    return threads("Y[x*64 + i, j] += o[i,j]", n, "inout Y : f32[M, 64]")
+    return threads(repeat(n, "Y[x*64 + i, j] += o[i,j]"), tensors="inout Y : f32[M, 64]")
 
 
 def loads(n):
-    return threads("o[i,j] = o[i,j] + X[x*64 + i, j]", n).replace("]\n\n", "]\n Y[x*64 + i, j] = o[i,j]\n")
+    return threads(repeat(n, "o[i,j] = o[i,j] + X[x*64 + i, j]"), last="Y[x*64 + i, j] = o[i,j]")
 
 
 def readers(n):
@@ -342,10 +335,8 @@ INPUTS = [
     (tiles, 1000, FRONT, 0),
     (dimensions, 12, ("test",), 0),
     (fills, 4000, FRONT, 0),
-    (outputs, 300, FRONT, 0),
-    (stores, 600, FRONT, 0),
     (adds, 3000, FRONT, 0),
-    (loads, 2000, FRONT, 0),
+    (loads, 3500, FRONT, 0),
     (readers, 2000, FRONT, 0),
     (equations, 900, FRONT, 0),
     (equations, 100, ("test",), 0),

@@ -102,10 +102,18 @@ def under_mpirun(s):
     expect("the same set under mpirun", s.measured("mpi") == is_alone(s, "one"), s.measured("mpi"))
 
 
+def rendezvous(s, out, first):
+    """What rank 0 tells the others by a file, once it has."""
+    path = s.path(out + ".ranks")
+    while not os.path.exists(path) and first.poll() is None:
+        time.sleep(0.02)
+    with open(path, encoding="utf-8") as file:
+        return file.read().split()
+
+
 def one_is_killed(s):
     first, *others = s.ranks(3, "killed")
-    while not os.path.exists(s.path("killed.ranks")) and first.poll() is None:
-        time.sleep(0.02)
+    rendezvous(s, "killed", first)
     time.sleep(0.7)
     others[1].kill()
     ends = [ended(p) for p in (first, *others)]
@@ -118,10 +126,7 @@ def one_is_killed(s):
 def one_leaves_at_the_door(s):
     """A rank that is gone before it is let in is lost: it spoke no other language."""
     first = s.start(0, 2, "door")
-    while not os.path.exists(s.path("door.ranks")) and first.poll() is None:
-        time.sleep(0.02)
-    with open(s.path("door.ranks"), encoding="utf-8") as file:
-        _, _, _, port, token = file.read().split()
+    _, _, _, port, token = rendezvous(s, "door", first)
 
     def hello(common):
         link = socket.create_connection(("127.0.0.1", int(port)), timeout=30)
@@ -156,10 +161,7 @@ def shapes(s):
 def strangers(s):
     """Who has no token, or speaks otherwise, is not let in, and disturbs nobody."""
     first = s.start(0, 2, "strange")
-    while not os.path.exists(s.path("strange.ranks")) and first.poll() is None:
-        time.sleep(0.02)
-    with open(s.path("strange.ranks"), encoding="utf-8") as file:
-        word, version, _, port, token = file.read().split()
+    word, version, _, port, token = rendezvous(s, "strange", first)
     expect("the file", (word, version, len(token)) == ("schedc-ranks", "1", 32), token)
     expect("only its owner reads it", os.stat(s.path("strange.ranks")).st_mode & 0o777 == 0o600)
     answers = []

@@ -319,9 +319,9 @@ static void lower_steps(Sc *sc, Steps *steps, Given *g) {
 // The scalars of what is launched, before workspaces: these may have them as extents.
 static void unite_scalars(Low *l, const Steps *steps) {
   for (u32 i = 0; i < steps->n; i++) {
+    if (steps->at[i].item->flags & F_GIVEN) continue;
     const Kernel *k = steps->at[i].kernel->k;
     Said s = {l, k, NEWS(l->sc, Xid, k->expr.n), false};
-    if (steps->at[i].item->flags & F_GIVEN) continue;
     for (u32 n = 0; n < k->arg.n; n++) unite_scalar(l, &s, &k->arg.at[n]);
   }
   declare_scalars(l);
