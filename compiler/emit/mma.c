@@ -231,34 +231,45 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
-// Does it begin or end a block that is always or never run where it stands, in a loop that is
-// split?
-static bool is_settled(const Ins *code, const Ins *ins) {
-  return code[ins->op == OP_ENDVOTE ? ins->nest : (u32)(ins - code)].plan.side;
+// In a loop that is split: the kind of rounds whose block begins or ends here (Plan.side).
+static u8 side_of(const Ins *code, const Ins *ins) {
+  if (ins->op == OP_ENDVOTE) return code[ins->nest].plan.side;
+  return ins->op == OP_VOTE ? ins->plan.side : 0;
 }
 
-// Does element-wise work stand directly before the wait in its block, which is meant to run beside
-// the products? ptxas moves a wait as early as it can, and the work would then begin only when the
-// products are done.
-static bool works_meanwhile(const Cuda *c, const Ins *wait) {
+// In which kinds of rounds does element-wise work stand directly before the wait in its block,
+// which is meant to run beside the products? ptxas moves a wait as early as it can, and the work
+// would then begin only when the products are done. 0: in none. A loop that is not split has rounds
+// of both kinds.
+static u32 works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
-  bool work = false;
+  u32 here = SIDE_FIRST | SIDE_LAST, work = 0;
   for (const Ins *i = wait - 1 - wait[-1].plan.early; i > first; i--) {
-    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES) && !is_settled(first, i);
+    u8 side = side_of(first, i);
+    if (i->op == OP_VOTE && side) here = SIDE_FIRST | SIDE_LAST;
+    if (i->op == OP_ENDVOTE && side) here = side;
+    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES) && !side;
     // for a barrier: nothing from before it comes after it
     bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;
     if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;
-    work |= i->op == OP_MAP || i->op == OP_MAPADD;
+    if (i->op == OP_MAP || i->op == OP_MAPADD) work |= here;
   }
   return work;
 }
 
+// The statement that keeps what stands above it before the wait that follows.
+static void hold(Cuda *c, u32 kinds) {
+  const char *when = "";
+  if (kinds == SIDE_FIRST) when = cu_text(c, "if (%s) ", c->first);
+  if (kinds == SIDE_LAST) when = cu_text(c, "if (!%s) ", c->first);
+  cu_line(c, "%ssc_hold(args.tiles);", when);
+  cu_note(c, "what stands above is not put off until after the wait");
+}
+
 static void wait_for(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
-  if (works_meanwhile(c, ins)) {
-    cu_line(c, "sc_hold(args.tiles);");
-    cu_note(c, "what stands above is not put off until after the wait");
-  }
+  u32 kinds = works_meanwhile(c, ins);
+  if (kinds) hold(c, kinds);
   cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
   if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
   for (u32 i = 1; i <= list[0]; i++) cu_compiler_fence(c, list[i]);

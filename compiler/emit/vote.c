@@ -95,12 +95,14 @@ static void open_rounds(Cuda *c, const Ins *ins) {
   c->block->tail = ";";
 }
 
-// Is the next round of the first kind?
+// Is the next round of the first kind? The warp asks, though each thread knows it: ptxas then sees
+// that a warp's threads leave the loop together, and keeps what counts stages in uniform registers.
 static const char *first_kind(Cuda *c, const Ins *loop) {
   const Ins *vote = loop + 1;
   while (vote->op != OP_VOTE || !vote->plan.side) vote++;
   MapGen g = cu_map_gen(c, &c->k->map.at[vote->arg[0]], true);
-  return cu_text(c, vote->plan.side == SIDE_FIRST ? "%s" : "!(%s)", for_first_row(&g));
+  return cu_text(c, vote->plan.side == SIDE_FIRST ? "sc_any(%s)" : "!sc_any(%s)",
+                 for_first_row(&g));
 }
 
 static void close_rounds(Cuda *c, const Ins *ins) {
