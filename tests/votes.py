@@ -31,7 +31,7 @@ class Stale:
                 "corrected": {"ramp": (0, 0), "ramp-down": (0.03, 0.3)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.3)}}
     correction = "          vote any(not (r[i] <= most)) { correct(t) }    // NaN votes too\n"
-    hard = "          weights(slow, BN)\n"  # where a hard tile is taken
+    hard = "          weights(0, BN)\n"  # where a hard tile is taken
     rescaling = ("          rescale()\n        }\n        if D == 64", "        }\n        if D == 64")
     again = """      vote any(not (r[i] <= 1e35)) {                     // f32 does not hold it
         s[i,j] = q[64*w + i, d] @ k[j,d]
