@@ -322,9 +322,9 @@ def reported(_):
         return done.returncode, done.stdout
     expect("figures of the pages: bench/report.py writes them", call_it() == (0, ""))
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("peers_h100", "peers_h100_bwd", "fp8_peers", "ablation", "adversarial"):
+        for name in ("peers", "peers_h100_bwd", "fp8_peers", "ablation", "adversarial"):
             shutil.copy(f"bench/results/{name}.json", folder)
-        path = os.path.join(folder, "peers_h100.json")
+        path = os.path.join(folder, "peers.json")
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
         document["points"] = [p for p in document["points"] if "times" in p]
@@ -335,7 +335,7 @@ def reported(_):
                 p.update({"name": "a point", "pass": False, "error": "why"})
         with open(path, "w", encoding="utf-8") as file:
             json.dump(document, file)
-        everything = {"device": "a GPU", "points": [p for name in ("peers_h100", "peers_h100_bwd", "fp8_peers")
+        everything = {"device": "a GPU", "points": [p for name in ("peers", "peers_h100_bwd", "fp8_peers")
                                                      for p in calls.read_points(os.path.join(folder, name + ".json"), None)]}
         code, text = call_it("--results", folder)
         expect("figures of another run", code == 1 and
