@@ -111,8 +111,8 @@ static void next_round(Automaton *a, Set s, Set next, bool if_turned) {
   }
 }
 
-// Does the set contain an event of this loop other than its first, at which a thread stands that
-// has come to the loop and not yet begun a round?
+// Does the set contain an event of this loop other than its first step? There a thread stands that
+// has come to the loop and not yet begun a round.
 static bool stands_in(const Automaton *a, Set s, u32 round) {
   for (u32 i = step_at(a, round)->to + 1; i < round; i++)
     if (step_at(a, i)->op == STEP_EVENT && has(a, s, i)) return true;

@@ -16,11 +16,21 @@ static bool is_one_thread(const Kernel *k, u32 r) {
   return k->role.at[r].instances == 1 && want_alone(k, &k->role.at[r]);
 }
 
+static bool loads(const Role *r) {
+  u32 i = 0;
+  while (i < r->code.n && r->code.at[i].op != OP_COPYIN) i++;
+  return i < r->code.n;
+}
+
+// The first role of one thread that loads, else the first of one thread, else the first.
 static u32 drawer(const Kernel *k) {
+  u32 first = SC_NONE;
   for (u32 r = 0; r < k->role.n; r++) {
-    if (is_one_thread(k, r)) return r;
+    if (!is_one_thread(k, r)) continue;
+    if (loads(&k->role.at[r])) return r;
+    if (first == SC_NONE) first = r;
   }
-  return 0;
+  return first == SC_NONE ? 0 : first;
 }
 
 // How many arrivals a slot's empty barrier expects: one of each warp that reads the slot. A role of

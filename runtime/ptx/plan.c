@@ -23,7 +23,7 @@ static void close_block(Planner *p, u32 pc) {
 static void code(Planner *p, u32 from, u32 to);
 
 // Is each round of the first kind the last of its kind, as it sets the vector that the loop's votes
-// ask to another constant, whatever conditions say? Then the C compiler leaves further ones out.
+// ask to another constant, whatever conditions say? Then the C compiler may leave further ones out.
 static bool ends_its_kind(const Planner *p, u32 pc) {
   const Code *c = &p->role->code;
   const Ins *vote = &c->at[pc + 1], *end = &c->at[c->at[pc].nest];
