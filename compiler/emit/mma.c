@@ -231,28 +231,32 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
-// In a loop that is split: the kind of rounds whose block begins or ends here (Plan.side).
-static u8 side_of(const Ins *code, const Ins *ins) {
-  if (ins->op == OP_ENDVOTE) return code[ins->nest].plan.side;
-  return ins->op == OP_VOTE ? ins->plan.side : 0;
+// Does it begin or end a block that is always or never run where it stands, in a loop that is
+// split?
+static bool is_settled(const Ins *code, const Ins *ins) {
+  if (ins->op == OP_ENDVOTE) ins = &code[ins->nest];
+  return ins->op == OP_VOTE && ins->plan.side;
+}
+
+// In which kinds of rounds does it run? (A loop that is not split has rounds of both kinds.)
+static u32 kinds_of(const Ins *code, const Ins *ins) {
+  for (u32 b = ins->around; b != SC_NONE; b = code[b].around)
+    if (is_settled(code, &code[b])) return code[b].plan.side;
+  return SIDE_FIRST | SIDE_LAST;
 }
 
 // In which kinds of rounds does element-wise work stand directly before the wait in its block,
 // which is meant to run beside the products? ptxas moves a wait as early as it can, and the work
-// would then begin only when the products are done. 0: in none. A loop that is not split has rounds
-// of both kinds.
+// would then begin only when the products are done. 0: in none.
 static u32 works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
-  u32 here = SIDE_FIRST | SIDE_LAST, work = 0;
+  u32 work = 0;
   for (const Ins *i = wait - 1 - wait[-1].plan.early; i > first; i--) {
-    u8 side = side_of(first, i);
-    if (i->op == OP_VOTE && side) here = SIDE_FIRST | SIDE_LAST;
-    if (i->op == OP_ENDVOTE && side) here = side;
-    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES) && !side;
+    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES) && !is_settled(first, i);
     // for a barrier: nothing from before it comes after it
     bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;
     if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;
-    if (i->op == OP_MAP || i->op == OP_MAPADD) work |= here;
+    if (i->op == OP_MAP || i->op == OP_MAPADD) work |= kinds_of(first, i);
   }
   return work;
 }

@@ -120,6 +120,9 @@ static void held(void **state) {
        "// wait o if (vote1) sc_hold(args.tiles);"},
       {"vote together any(u[i] != 0) { m[i] = max(j) s[i,j] }",
        "// wait o if (!vote1) sc_hold(args.tiles);"},
+      {"vote together any(u[i] == 0) { m[i] = max(j) s[i,j];  vote together any(u[i] == 0) "
+       "{ h[i] = 1 };  m[i] = m[i] + 1 }",
+       "// wait o if (vote1) sc_hold(args.tiles);"},
       {"vote together any(u[i] == 0) { m[i] = max(j) s[i,j] }; h[i] = t",
        "// wait o sc_hold(args.tiles);"},
       {"vote together any(u[i] == 0) { m[i] = max(j) s[i,j] }; vote together any(u[i] != 0) "
