@@ -1175,11 +1175,11 @@ SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kern
                                       schedc_writer writer, void *user, schedc_build_info *info);
 
 /* Builds the kernel's machine code and writes what stands in it, loop by loop of each role:
- * products and the waits for them, what is computed beside those that are in flight, spills, and
- * where the order is not the schedule's. `build` says how it is built; its name and log are not
- * used. SCHEDC_EUNAVAIL: there is no NVRTC, or no nvdisasm (G.nvdisasm says where it is looked
- * for). JSON is an array, of a sequence with each of its kernels once. Nothing is written on
- * errors. */
+ * products and the waits for them, what is computed beside those that are in flight, spills, moves
+ * to uniform registers, and where the order is not the schedule's. `build` says how it is built;
+ * its name and log are not used. SCHEDC_EUNAVAIL: there is no NVRTC, or no nvdisasm (G.nvdisasm
+ * says where it is looked for). JSON is an array, of a sequence with each of its kernels once.
+ * Nothing is written on errors. */
 SCHEDC_API schedc_status schedc_report_sass(schedc_context *context, const schedc_kernel *kernel,
                                             const schedc_build_options *build,
                                             schedc_format_kind kind, schedc_writer writer,

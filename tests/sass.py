@@ -30,6 +30,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FWD = os.path.join(ROOT, "schedules/fa3_fwd.sched")
 MISSING = 3  # exit code: the machine lacks something, or it does not work
 CLAIMS = ("issue", "wait", "overlap", "end", "order")
+# Kernels in whose loops ptxas knows what is the same in all threads of a warp.
+UNIFORM = (("fa3_fwd", ()), ("fa3_stale", ()), ("fa3_stale", ("D=64",)), ("fa3_stale", ("D=256", "causal=true")), ("gemm_pingpong", ()))
 # One wait too early: for S before P V is issued; for P V as soon as it is issued.
 AT_ONCE = {
     "S is waited for at once": (
@@ -57,6 +59,17 @@ def report(schedc, path, *options):
     kernel, = json.loads(done.stdout)["sass"]
     loop, = [at for at in kernel["loops"] if at["kind"] == "loop" and at["role"] == "math"]
     return loop, time.time() - start, kernel
+
+
+def uniform_moves(schedc, name, params):
+    """In the loops of a kernel that have products: those that stand beside products in flight. (A block that few warps run may
+    have others.)"""
+    options = [word for param in params for word in ("-p", param)]
+    done = subprocess.run([schedc, "build", "--report", "sass", "--format", "json", *options, f"schedules/{name}.sched"],
+                          cwd=ROOT, stdout=subprocess.PIPE, timeout=300, encoding="utf-8", check=True)
+    kernel, = json.loads(done.stdout)["sass"]
+    loops = [at for at in kernel["loops"] if at["kind"] == "loop" and any(row["kind"] == "product" for row in at["rows"])]
+    return [at["beside_products"]["uniform_moves"] for at in loops]
 
 
 def places(rows, kind, statement=""):
@@ -133,6 +146,10 @@ def main():
     late = report(schedc, FWD, "-p", "early=0")[0]
     expect("early = 0: less stands beside P V",
            late["beside_products"]["exponentials"] < loop["beside_products"]["exponentials"] and "overlap" in broken(late))
+
+    for name, params in UNIFORM:
+        moves = uniform_moves(schedc, name, params)
+        expect(f"{name} {' '.join(params)}: moves to uniform registers beside products, by loop: {moves}", moves and not any(moves))
 
     alone = report(schedc, os.path.join(ROOT, "schedules/fa3_alg1.sched"))[0]
     expect("fa3_alg1: the claims do not hold", {"issue", "overlap"} <= broken(alone))

@@ -68,6 +68,7 @@ static const char arms[] = SCHEDULE("",
   "\t.section\t.text.two,\"ax\",@progbits\n" \
   AT(14) "        /*0390*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR13], R4 ;\n" \
   ".L_x_8:\n"
+#define MOVE AT(16) "        /*0760*/                   R2UR UR7, R9 ;\n"
 #define FULL                                                                            \
   CALLED(16)                                                                            \
   "        /*0770*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R8 ;\n" \
@@ -126,10 +127,7 @@ static const char *printed(Fixture *f) {
   return out.at;
 }
 
-static int begin_kernel(void **state) {
-  kernel = NULL;
-  return begin(state);
-}
+static int begin_kernel(void **state) { return kernel = NULL, begin(state); }
 #define KERNEL_TEST(f) cmocka_unit_test_setup_teardown(f, begin_kernel, end)
 
 static void instructions_are_read(void **state) {
@@ -171,7 +169,7 @@ static void rows_say_what_is_in_flight(void **state) {
 
 static void the_report_is_a_table(void **state) {
   Fixture *f = *state;
-  follow(f, HEAD FULL SCORES VALUES WAIT_S WEIGHTS WAIT_O RELEASE PACK TAIL);
+  follow(f, HEAD MOVE FULL SCORES VALUES WAIT_S WEIGHTS WAIT_O RELEASE PACK TAIL);
   const char *text = one_line(&f->sc, printed(f));
   has(text, "two: 256 threads, 255 registers at entry, no spills ");
   has(text, "role math, 240 registers, line 15: for t in 0 .. cdiv(N, 16) ");
@@ -179,7 +177,7 @@ static void the_report_is_a_table(void **state) {
   has(text, " 19 wait s WARPGROUP.DEPBAR, 1 may stay 17, 18 ");
   has(text, " 2 exponentials, 1 other arithmetic (line 20) 18 ");
   has(text, " beside products in flight: 2 of 2 exponentials, 0 of 1 conversion ");
-  has(text, " in the schedule's order");
+  has(text, " in the schedule's order"), has(text, " 1 uniform move 16 wait ");
 }
 
 static const SassMoved *moved(const SassLoop *l, SassMove move, u32 line) {
