@@ -50,7 +50,7 @@ static void order_vote(Cuda *c, const Ins *ins) {
 
 // Does the condition hold for any row of this warp, or of the instance? The block that follows is
 // run by the warps where it does. In a loop that is split, that is the same in a whole round. Where
-// all rows have one value each thread knows it, from its first row.
+// all rows have one value the first row tells, without a barrier.
 void cu_vote(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   order_vote(c, ins);
@@ -67,7 +67,7 @@ void cu_vote(Cuda *c, const Ins *ins) {
   }
   Stmt *values = cu_begin(c);
   cu_prepare(&g, m->root, false);
-  const char *answer = known ? for_first_row(&g) : any(c, ins, for_either_row(&g));
+  const char *answer = any(c, ins, known ? for_first_row(&g) : for_either_row(&g));
   if (!values->first) {
     cu_close(c);
     cu_open(c, "if (%s)", answer);

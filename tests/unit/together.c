@@ -66,10 +66,10 @@ static void alike(void **state) {
       "u[i] = where(h[i] > t, u[i] * 2, w);  vote together any(u[i] > 3) { s[i,j] = s[i,j] + 1 }",
       "vote together any(m[i] > 9) { u[i] = 1 }; vote together any(u[i] > 0) { h[i] = 1 }",
   };
-  has(emitted(state, known[0]), "if (u[0] > 3.0f)");
+  has(emitted(state, known[0]), "if (sc_any(u[0] > 3.0f)) {");
   lacks(emitted(state, known[0]), MEETS);
   lacks(emitted(state, known[1]), MEETS);
-  has(emitted(state, known[2]), "if (u[0] > 0.0f) {");
+  has(emitted(state, known[2]), "if (sc_any(u[0] > 0.0f)) {");
   // each of these gives rows different values
   static const char *const others[] = {
       "u[i] = m[i];  m[i] = sum(j) s[i,j]",
@@ -107,7 +107,7 @@ static void split(void **state) {
   has(emitted(
           state,
           "vote together any(u[i] == 0) { u[i] = 1 }; vote together any(u[i] > 1) { h[i] = 1 }"),
-      "if (u[0] > 1.0f) {");
+      "if (sc_any(u[0] > 1.0f)) {");
 }
 
 // Work is held before a wait in those rounds alone that have it: in the others ptxas may move what
