@@ -22,28 +22,6 @@ static void close_block(Planner *p, u32 pc) {
 
 static void code(Planner *p, u32 from, u32 to);
 
-// Is each round of the first kind the last of its kind, as it sets the vector that the loop's votes
-// ask to another constant, whatever conditions say? Then the C compiler may leave further ones out.
-static bool ends_its_kind(const Planner *p, u32 pc) {
-  const Code *c = &p->role->code;
-  const Ins *vote = &c->at[pc + 1], *end = &c->at[c->at[pc].nest];
-  while (vote < end && (vote->op != OP_VOTE || !vote->plan.side)) vote++;
-  if (vote == end) return false;
-  const Expr *ask = &p->k->expr.at[p->k->map.at[vote->arg[0]].root];
-  u32 asked = p->k->view.at[p->k->expr.at[ask->a].ref].buf;
-  double than = p->k->expr.at[ask->b].num.f;
-  bool equal = (ask->op == X_EQ) == (vote->plan.side == SIDE_FIRST);  // in rounds of the first kind
-  for (const Ins *i = &c->at[pc + 1]; i < end; i++) {
-    bool taken = i->op == OP_VOTE && i->plan.side == SIDE_FIRST;
-    if (!taken && sc_op[i->op].effects & OPENS) i = &c->at[sc_closed_by(c, (u32)(i - c->at))];
-    if (i->op != OP_MAP) continue;
-    const Map *m = &p->k->map.at[i->arg[0]];
-    const Expr *e = &p->k->expr.at[m->root];
-    if (p->k->view.at[m->dst].buf == asked) return e->op == X_REAL && (e->num.f == than) != equal;
-  }
-  return false;
-}
-
 static void rounds(Planner *p, u32 pc) {
   const Ins *ins = &p->role->code.at[pc];
   i64 first, end;
@@ -54,7 +32,7 @@ static void rounds(Planner *p, u32 pc) {
   code(p, pc + 1, ins->nest);
   close_block(p, ins->nest);
   p->span = ins->span;
-  bool once = known ? end - first <= 1 : p->kind == SIDE_FIRST && ends_its_kind(p, pc);
+  bool once = known && end - first <= 1;
   p->dead = p->all_dead[p->r][pc] || once;
   want_round(p, again);
   if (!known) want_land(p, over);
