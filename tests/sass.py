@@ -47,9 +47,8 @@ BROKEN = {"S is waited for at once": {"issue", "wait"}, "P V is waited for at on
 EARLY = 34
 
 
-def report(schedc, path, *options):
-    """The main loop: the one that has both products. Also the seconds, and the report on the whole kernel."""
-    start = time.time()
+def kernel_of(schedc, path, *options):
+    """The report on a schedule's kernel; None: the machine lacks something."""
     done = subprocess.run([schedc, "build", "--report", "sass", "--format", "json", *options, path], cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, encoding="utf-8")
     if done.returncode == MISSING and "missing" in done.stdout:
@@ -57,6 +56,15 @@ def report(schedc, path, *options):
     if done.returncode:
         sys.exit(f"{path}: {done.stdout}{done.stderr}")
     kernel, = json.loads(done.stdout)["sass"]
+    return kernel
+
+
+def report(schedc, path, *options):
+    """The main loop: the one that has both products. Also the seconds, and the report on the whole kernel."""
+    start = time.time()
+    kernel = kernel_of(schedc, path, *options)
+    if not kernel:
+        return None
     loop, = [at for at in kernel["loops"] if at["kind"] == "loop" and at["role"] == "math"]
     return loop, time.time() - start, kernel
 
@@ -65,9 +73,7 @@ def uniform_moves(schedc, name, params):
     """In the loops of a kernel that have products: those that stand beside products in flight. (A block that few warps run may
     have others.)"""
     options = [word for param in params for word in ("-p", param)]
-    done = subprocess.run([schedc, "build", "--report", "sass", "--format", "json", *options, f"schedules/{name}.sched"],
-                          cwd=ROOT, stdout=subprocess.PIPE, timeout=300, encoding="utf-8", check=True)
-    kernel, = json.loads(done.stdout)["sass"]
+    kernel = kernel_of(schedc, f"schedules/{name}.sched", *options)
     loops = [at for at in kernel["loops"] if at["kind"] == "loop" and any(row["kind"] == "product" for row in at["rows"])]
     return [at["beside_products"]["uniform_moves"] for at in loops]
 

@@ -101,8 +101,8 @@ static const char *first_kind(Cuda *c, const Ins *loop) {
   const Ins *vote = loop + 1;
   while (vote->op != OP_VOTE || !vote->plan.side) vote++;
   MapGen g = cu_map_gen(c, &c->k->map.at[vote->arg[0]], true);
-  return cu_text(c, vote->plan.side == SIDE_FIRST ? "sc_any(%s)" : "!sc_any(%s)",
-                 for_first_row(&g));
+  const char *asked = any(c, vote, for_first_row(&g));
+  return vote->plan.side == SIDE_FIRST ? asked : cu_text(c, "!%s", asked);
 }
 
 static void close_rounds(Cuda *c, const Ins *ins) {

@@ -132,22 +132,18 @@ static void held(void **state) {
   for (u32 i = 0; i < COUNT(row); i++) {
     Fixture *f = *state;
     end(state), begin(state);
-    const Kernel *k = try_compile(
-        f, "t.sched",
-        sc_printf(&f->sc,
-                  "kernel k {\n  in X : f16[M, 64]\n  out Y : f32[M, 64]\n"
-                  "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
-                  "  role load : 1 warp, 24 regs { r <- X[x*64..] }\n"
-                  "  role math : 1 warpgroup, 200 regs {\n"
-                  "    reg s, o : f32[64, 64], m, u, h : f32[64] = 0\n    wait r\n"
-                  "    for t in 0 .. M {\n      async s[i,j] = r[i,d] @ r[j,d]\n"
-                  "      async o[i,d] = r[i,j] @ r[j,d]\n      wait s\n      %s\n      wait o\n"
-                  "      vote together any(u[i] == 0) { u[i] = t }\n    }\n    release r\n"
-                  "    Y[x*64 + i, j] = m[i] + u[i] + h[i]\n  }\n}\n",
-                  row[i].body));
-    const CudaText *t = k ? sc_cuda(&f->sc, k, &(CudaOptions){0}) : NULL;
-    assert_non_null(t);
-    has(one_line(&f->sc, t->text.at), row[i].hold);
+    const char *source = sc_printf(
+        &f->sc,
+        "kernel k {\n  in X : f16[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+        "  ring r : f16[64, 64]\n  role load : 1 warp, 24 regs { r <- X[x*64..] }\n"
+        "  role math : 1 warpgroup, 200 regs {\n"
+        "    reg s, o : f32[64, 64], m, u, h : f32[64] = 0\n    wait r\n"
+        "    for t in 0 .. M {\n      async s[i,j] = r[i,d] @ r[j,d]\n"
+        "      async o[i,d] = r[i,j] @ r[j,d]\n      wait s\n      %s\n      wait o\n"
+        "      vote together any(u[i] == 0) { u[i] = t }\n    }\n    release r\n"
+        "    Y[x*64 + i, j] = m[i] + u[i] + h[i]\n  }\n}\n",
+        row[i].body);
+    has(one_line(&f->sc, text_of(f, source)), row[i].hold);
   }
 }
 
@@ -190,10 +186,7 @@ static void unset_at_the_head(void **state) {
   for (u32 i = 0; i < COUNT(set); i++) {
     Fixture *f = *state;
     end(state), begin(state);
-    const Kernel *k = try_compile(f, "t.sched", sc_printf(&f->sc, text, set[i]));
-    const CudaText *t = k ? sc_cuda(&f->sc, k, &(CudaOptions){0}) : NULL;
-    assert_non_null(t);
-    (i == 2 ? has : lacks)(t->text.at, SPLIT);
+    (i == 2 ? has : lacks)(text_of(f, sc_printf(&f->sc, text, set[i])), SPLIT);
   }
 }
 
