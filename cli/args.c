@@ -60,6 +60,7 @@ enum {
   OPT_BUDGET,
   OPT_STRATEGY,
   OPT_JOBS,
+  OPT_MEASURED,
   OPT_TOP,
   OPT_STORE,
   OPT_TUNED,
@@ -128,6 +129,8 @@ static const struct Option {
      "                                 all is measured)"},
     {"strategy", OPT_STRATEGY, "STRATEGY", TUNE,
      "halving, exhaustive or model, as described above (default: halving)"},
+    {"measured", OPT_MEASURED, "N", TUNE,
+     "measure on the first N kinds of --inputs, and take the mean of their times (default: 1)"},
     {"jobs", OPT_JOBS, "N", TUNE, "threads that build (default: one a core)"},
     {"top", OPT_TOP, "N", TUNE, "how many get into the finals, besides the default (default: 8)"},
     {"out", OPT_STORE, "FILE.jsonl", TUNE, "a store, which gets a line for each measurement"},
@@ -325,6 +328,7 @@ static int take_search(Args *a, int val, const char *name, const char *text) {
   switch (val) {
     case OPT_BUDGET: return read_time(a, name, text, &a->budget);
     case OPT_JOBS: return take_count(a, name, text, 64, &a->jobs);
+    case OPT_MEASURED: return take_count(a, name, text, MAX_INPUTS, &a->measured);
     case OPT_TOP: return take_count(a, name, text, 100, &a->top);
     default:
       code = read_word(a, name, text, strategy, COUNT(strategy), &word);
@@ -361,12 +365,12 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case OPT_FORMAT:
       code = read_word(a, name, text, format, 3, &word);
       a->format = (Format)word;
-      if (!code && a->format == FORMAT_SARIF && !(bit_of(a->command) & CHECK)) {
+      if (!code && a->format == FORMAT_SARIF && !(bit_of(a->command) & CHECK))
         return cli_usage(a, "--format sarif is for 'schedc check'");
-      }
       return code;
     case OPT_BUDGET:
     case OPT_JOBS:
+    case OPT_MEASURED:
     case OPT_TOP:
     case OPT_STRATEGY: return take_search(a, val, name, text);
     case OPT_REPEAT: return read_number(a, name, text, 1000000, &a->repeat);

@@ -126,6 +126,8 @@ static int make_tuner(Tune *t) {
   return t->interrupted ? EXIT_BAD : session_status(&t->session, status);
 }
 
+enum { DEFAULT_KINDS = 3 };  // normal, outliers, ramp
+
 // The kinds of inputs behind the first, as schedc_meter_options wants them.
 static void kinds(const Args *a, Buffer *to) {
   buffer_puts(to, a->input_count ? "" : "outliers,ramp");
@@ -145,6 +147,7 @@ int tune_meter(Tune *t) {
   o.scalar_count = d->scalar_count;
   o.inputs = schedc_input_at(t->args->inputs[0]);
   o.verify = verify.at;
+  o.measured = t->args->measured;
   o.seed = t->args->seed;
   o.jobs = launcher_jobs(t->who, t->args);
   o.build = &building;
@@ -257,6 +260,10 @@ int command_tune(const Args *args) {
   if (all.who.size > 1 && !args->store)
     return cli_usage(args, "%d ranks find each other by a file beside the store: give --out",
                      all.who.size);
+  size_t kinds = args->input_count ? args->input_count : DEFAULT_KINDS;
+  if (args->measured > kinds)
+    return cli_usage(args, "--measured %u wants as many kinds in --inputs, which has %zu",
+                     args->measured, kinds);
   int code = model_open(args);
   if (!code) code = shapes_read(&all.shapes, args);
   if (!code) catch_interrupts();

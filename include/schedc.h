@@ -593,9 +593,14 @@ typedef struct schedc_store_record {
   unsigned rank;                /* in its run: 1 is the best; 0: it was not in the finals */
   const char *date;             /* UTC: "2026-11-23T10:00:00Z" */
   unsigned line; /* where it stands in the file, from 1; 0: it was appended, or is not of a store */
+  const char *measured; /* the kinds of inputs on which it was measured: "normal,large"; "": it was
+                           not, or the line has none, as those of before; NULL: "" */
 } schedc_store_record;
-#define SCHEDC_STORE_RECORD_INIT \
-  { sizeof(schedc_store_record), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SCHEDC_STORE_RECORD_INIT                                                                   \
+  {                                                                                                \
+    sizeof(schedc_store_record), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0                                                                                          \
+  }
 
 /* Reads a store, of at most 64 MiB; one that is not there is empty. SCHEDC_EIO: the file cannot be
  * read (F.read). SCHEDC_EINPUT: it is no store, or a line is wrong; a diagnostic says which
@@ -1481,8 +1486,8 @@ SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_ke
 typedef struct schedc_meter_options {
   size_t size;
   /* As schedc_gpu_run takes them, in host memory: they are copied to the GPU once. on_gpu: they are
-   * on the GPU already, in the CUDA context that is current, and launches go to `stream`. What they
-   * hold is what programs are measured on; inputs hold it again when the meter is freed. */
+   * on the GPU already, in the CUDA context that is current, and launches go to `stream`. Programs
+   * are measured on what they hold; inputs hold it again when the meter is freed. */
   const schedc_tensor *tensors;
   size_t tensor_count;
   const schedc_scalar *scalars; /* copied */
@@ -1496,14 +1501,17 @@ typedef struct schedc_meter_options {
   uint64_t operations; /* for each comparison, as in schedc_compare_options */
   unsigned jobs;       /* threads that build, each with a context of its own; 0: one a core */
   const schedc_build_options *build; /* NULL: the defaults; its log is not written */
+  unsigned measured; /* where speed depends on the numbers: programs are measured on the first so
+                        many of what the tensors hold and the kinds of `verify`. Each has an equal
+                        share of a trial's time, and a time is the mean of theirs. 0: as 1 */
 } schedc_meter_options;
 #define SCHEDC_METER_OPTIONS_INIT \
-  { sizeof(schedc_meter_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000000000, 0, 0 }
+  { sizeof(schedc_meter_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000000000, 0, 0, 0 }
 
 /* A meter is used by one thread at a time; the space and the schedc_gpu must outlive it, and the
  * tensors, if they are on the GPU. It keeps copies of them in host memory, one for each kind of
  * inputs. SCHEDC_EUNAVAIL: there is no such GPU, or not enough memory on it; a diagnostic (G.run)
- * says which. SCHEDC_EARG: a kind of inputs is unknown. */
+ * says which. SCHEDC_EARG: a kind of inputs is unknown, or fewer are given than are `measured`. */
 typedef struct schedc_meter schedc_meter;
 SCHEDC_API schedc_status schedc_meter_new(schedc_meter **out, schedc_context *context,
                                           const schedc_space *space, schedc_gpu *gpu,
@@ -1569,8 +1577,8 @@ typedef struct schedc_tune_options {
   schedc_store *store; /* NULL, or gets a line for each measurement, and at the end one for each
                           finalist, the winner first; it needs a meter: with `measure` it is
                           SCHEDC_EARG */
-  int resume; /* what the store has of this schedule, problem, shape, GPU and these versions is not
-                 measured again, but for the finals */
+  int resume; /* what the store has of this schedule, problem, shape, GPU and these versions, on the
+                 same kinds of inputs, is not measured again, but for the finals */
   schedc_tune_progress progress;
   void *progress_user;
   /* An objective of the caller's in the place of a meter: schedc_meter_run without its first two

@@ -43,8 +43,34 @@ SWEPT = """kernel swept {
   }
 }
 """
+# Where a row has a large number, B = 3 does more than the others; where none has, less.
+KINDS = """kernel kinds {
+  param B = 1 in { 1 .. 4 }
+  in  X : f32[M, 32]
+  out Y : f32[M, 32]
+  spec { Y[i,j] = 2 * X[i,j] }
+  case small { M = 128 }
+  grid (x : cdiv(M, 64))
+  ring r : f32[64, 32] * 2
+  let rounds = B == 1 ? 80 : B == 2 ? 30 : 9
+  role load : 1 warp, 40 regs { for t in 0 .. rounds { r <- X[x*64..] } }
+  role math : 1 warpgroup, 128 regs {
+    reg a : f32[64, 32], m : f32[64]
+    for t in 0 .. rounds {
+      wait r
+      a[i,j] = r[i,j]
+      release r
+      m[i] = max(j) a[i,j]
+      vote any(m[i] > (B == 3 ? 16 : 1e9)) {
+        for u in 0 .. 600 { a[i,j] = max(a[i,j], a[i,j] - u) }
+      }
+      Y[x*64 + i, j] = 2 * a[i,j]
+    }
+  }
+}
+"""
 MEMBERS = {"store": int, "schedule": str, "unit": str, "problem": dict, "dims": dict, "bucket": dict, "gpu": str, "driver": int,
-           "nvrtc": int, "schedc": str, "tuning": dict, "status": str, "inputs": str, "cold_ms": (int, float),
+           "nvrtc": int, "schedc": str, "tuning": dict, "status": str, "inputs": str, "measured": str, "cold_ms": (int, float),
            "sustained_ms": (int, float), "noise": (int, float), "reference_ms": (int, float), "launches": int, "rank": int,
            "date": str}
 
@@ -112,8 +138,27 @@ def chooses(s):
     for line in lines:
         verified, time = line["status"] == "verified", line["status"] in ("verified", "measured")
         expect("a line", line["inputs"] == ("normal,outliers,ramp" if verified else "") and line["dims"] == {"M": 128}
-               and line["unit"] == "swept" and (line["sustained_ms"] > 0) == time and (line["launches"] > 0) == time
+               and line["measured"] == ("normal" if time else "") and line["unit"] == "swept" and (line["sustained_ms"] > 0) == time and (line["launches"] > 0) == time
                and line["gpu"] == got["device"] and (line["rank"] > 0) == verified, line)
+
+
+def measures_on_several_kinds(s):
+    file = s.write("kinds.sched", KINDS)
+    for inputs, count, best, known in (("normal,large", 1, 3, 0), ("large,normal", 1, 2, 0), ("normal,large", 2, 2, 0),
+                                       ("normal,large", 2, 2, 2)):
+        before = s.lines("kinds") if os.path.exists(s.path("kinds")) else []
+        code, (got,) = s.json("--inputs", inputs, "--measured", str(count), "--out", s.path("kinds"), "--resume", file=file)
+        what = f"on {count} of {inputs}"
+        expect(what, code == 0 and value(got["chosen"]) == best, got)
+        expect(f"{what}: what is known was measured on the same", min(got["known"], known) == known and (known or not got["known"]), got)
+        new = [line for line in s.lines("kinds")[len(before):] if line["sustained_ms"] > 0]
+        expect(f"{what}: the lines say so", new and all(line["measured"] == ",".join(inputs.split(",")[:count]) for line in new), new)
+        if not known and count == 2:
+            times = {line["tuning"]["B"]: line["sustained_ms"] for line in new if line["rank"] > 0}
+            expect(f"{what}: a mean of both", times["2"] < times["3"], times)
+    for more, count, kinds in (([], 4, 3), (["--inputs", "large"], 2, 1)):
+        code, out, err = s.call("--measured", str(count), *more, file=file)
+        expect(f"{count} of {kinds}", code == 2 and f"--measured {count} wants as many kinds in --inputs, which has {kinds}" in err, err)
 
 
 def needs_no_case(s):
@@ -282,8 +327,8 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
-        for test in (chooses, needs_no_case, resumes, without_a_legal_default, winners_first, faults, tells, is_interrupted,
-                     has_a_budget, strategies, shapes,
+        for test in (chooses, measures_on_several_kinds, needs_no_case, resumes, without_a_legal_default, winners_first, faults, tells,
+                     is_interrupted, has_a_budget, strategies, shapes,
                      callers, wrong_uses):
             test(s)
     return tell()

@@ -108,14 +108,14 @@ def told(s):
     point = {**s.point("a", 64, T="f16", causal=True), "kernel": "swept"}
     point["dims"]["cq"] = [0, 64]
     points = s.write("told.json", json.dumps({"points": [point]}))
-    s.call("--top", "2", "--inputs", "ramp", "--seconds", "30", points=points, schedc=fake)
+    s.call("--top", "2", "--inputs", "ramp,normal", "--measured", "2", "--seconds", "30", points=points, schedc=fake)
     with open(s.path(os.path.join("work", ".winners")), encoding="utf-8") as file:
         expect([json.loads(line) for line in file] == s.table(), "the winners are not the table's")
     with open(s.path("asked"), encoding="utf-8") as file:
         asked = file.read().splitlines()
     pairs = list(zip(asked, asked[1:]))
     expect(asked[:3] == ["tune", s.path("swept.sched"), "swept"] and "--resume" in asked, asked)
-    for pair in (("--jobs", "2"), ("--top", "2"), ("--inputs", "ramp"), ("--on", "model"), ("-p", "T=f16"), ("-p", "causal=true"),
+    for pair in (("--jobs", "2"), ("--top", "2"), ("--inputs", "ramp,normal"), ("--measured", "2"), ("--on", "model"), ("-p", "T=f16"), ("-p", "causal=true"),
                  ("--winners", s.path(os.path.join("work", ".winners"))), ("--set", "M=64"), ("--set", "cq=[0, 64]"), ("--out", s.path(os.path.join("work", "a.jsonl"))), ("--budget", "26s")):
         expect(pair in pairs, f"{pair} is not in {asked}")
 

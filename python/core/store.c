@@ -45,11 +45,12 @@ static PyObject *dims_dict(const schedc_dim *dims, size_t count) {
 // A record in the order of schedc_store_record; None: its schedule is NULL.
 static PyObject *record_tuple(const schedc_store_record *r) {
   if (!r->schedule) Py_RETURN_NONE;
-  return Py_BuildValue(
-      "(ssNNsIIsNssddddKIsI)", r->schedule, r->unit, params_dict(r->problem, r->problem_count),
-      dims_dict(r->dims, r->dim_count), r->gpu, r->driver, r->nvrtc, r->schedc,
-      params_dict(r->tuning, r->tuning_count), r->status, r->inputs, r->cold_ms, r->sustained_ms,
-      r->noise, r->reference_ms, (unsigned long long)r->launches, r->rank, r->date, r->line);
+  return Py_BuildValue("(ssNNsIIsNssddddKIsIs)", r->schedule, r->unit,
+                       params_dict(r->problem, r->problem_count), dims_dict(r->dims, r->dim_count),
+                       r->gpu, r->driver, r->nvrtc, r->schedc,
+                       params_dict(r->tuning, r->tuning_count), r->status, r->inputs, r->cold_ms,
+                       r->sustained_ms, r->noise, r->reference_ms, (unsigned long long)r->launches,
+                       r->rank, r->date, r->line, r->measured);
 }
 
 // store_records(store) -> [record, …]
@@ -102,10 +103,10 @@ static int record_of(PyObject *tuple, schedc_store_record *r, schedc_param **pro
                      schedc_dim **dims, schedc_param **tuning) {
   PyObject *texts, *numbers, *chosen;
   unsigned long long launches;
-  if (!PyArg_ParseTuple(tuple, "ssOOsIIsOssddddKIs", &r->schedule, &r->unit, &texts, &numbers,
+  if (!PyArg_ParseTuple(tuple, "ssOOsIIsOssddddKIss", &r->schedule, &r->unit, &texts, &numbers,
                         &r->gpu, &r->driver, &r->nvrtc, &r->schedc, &chosen, &r->status, &r->inputs,
                         &r->cold_ms, &r->sustained_ms, &r->noise, &r->reference_ms, &launches,
-                        &r->rank, &r->date))
+                        &r->rank, &r->date, &r->measured))
     return -1;
   if (params_of(texts, problem, &r->problem_count) || dims_of(numbers, dims, &r->dim_count) ||
       params_of(chosen, tuning, &r->tuning_count))

@@ -299,7 +299,8 @@ static int search_inside(Search *s, Core *core, PyObject *handle, const Given *g
 }
 
 // search(tuner, kernel, tensors, scalars or None, device, stream, jobs, inputs or None, inputs for
-// verifying, seed, store or None, resume, progress or None, seconds) -> was it interrupted?
+// verifying, how many are measured, seed, store or None, resume, progress or None, seconds) -> was
+// it interrupted?
 static PyObject *search(PyObject *module, PyObject *args) {
   PyObject *handle, *kernel, *tensors, *scalars, *store;
   unsigned long long stream, seed;
@@ -308,9 +309,9 @@ static PyObject *search(PyObject *module, PyObject *args) {
   Given given;
   schedc_meter_options m = SCHEDC_METER_OPTIONS_INIT;
   schedc_tune_options o = SCHEDC_TUNE_OPTIONS_INIT;
-  if (!PyArg_ParseTuple(args, "OOOOiKIzsKOpOd", &handle, &kernel, &tensors, &scalars, &device,
-                        &stream, &m.jobs, &m.inputs, &m.verify, &seed, &store, &o.resume,
-                        &s.progress, &o.seconds))
+  if (!PyArg_ParseTuple(args, "OOOOiKIzsIKOpOd", &handle, &kernel, &tensors, &scalars, &device,
+                        &stream, &m.jobs, &m.inputs, &m.verify, &m.measured, &seed, &store,
+                        &o.resume, &s.progress, &o.seconds))
     return NULL;
   m.stream = (void *)(uintptr_t)stream;
   m.seed = seed;

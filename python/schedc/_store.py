@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 import math
 import os
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional, Tuple, Union
 
@@ -39,6 +39,7 @@ class Record:
     rank: int
     date: str
     line: int
+    measured: str = ""
 
 
 class Store:
@@ -82,7 +83,7 @@ class Store:
             whole(name, getattr(record, name), bits)
         for name, extent in record.dims.items():
             whole(f"dims: {name}", extent, 53)
-        _core.store_append(self._handle, (*(_pairs(value) for value in astuple(record)[:-1]),))
+        _core.store_append(self._handle, tuple(_pairs(value) for value in _members(record)))
 
     def merge(self, other: Union["Store", AnyPath]) -> int:
         """Appends the records of another store that are not here yet, and says how many. Raises FileNotFoundError if there is no
@@ -108,13 +109,17 @@ def _texts(params: Mapping[str, Value]) -> Tuple[Tuple[str, str], ...]:
     return tuple((name, text_of(value)) for name, value in params.items())
 
 
+def _members(record: Record) -> Tuple[Any, ...]:
+    """All but the number of its line."""
+    return tuple(getattr(record, field.name) for field in fields(record) if field.name != "line")
+
+
 def _pairs(value: Any) -> Any:
-    return tuple(value.items()) if isinstance(value, dict) else value
+    return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
 def _content(record: Record) -> object:
-    """All but the number of its line."""
-    return tuple(frozenset(value.items()) if isinstance(value, dict) else value for value in astuple(record)[:-1])
+    return tuple(frozenset(value.items()) if isinstance(value, Mapping) else value for value in _members(record))
 
 
 def opened(store: Union[Store, AnyPath], what: str) -> Store:

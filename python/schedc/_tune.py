@@ -293,7 +293,7 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
          on: str = "cuda", device: int = 0, seconds: float = 0, store: Union[Store, AnyPath, None] = None,
          resume: bool = False, winners: Union[Store, AnyPath, None] = None, strategy: str = "halving",
          top: int = 8, turns: int = 2, brief_ms: float = 20, final_ms: float = 1150, jobs: int = 0,
-         inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
+         inputs: Sequence[str] = ("normal", "outliers", "ramp"), measured: int = 1, seed: int = 0,
          measure: Optional[Measure] = None, progress: Optional[Callable[[Progress], Any]] = None, **more: Value) -> Tuning:
     """Searches for the fastest params for tuning of a kernel or sequence, at one shape.
 
@@ -302,7 +302,8 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
     all inputs on one GPU; in their place inputs are drawn, of the first of the kinds `inputs` (as `schedc run --help` lists
     them).
     on: "cuda": programs are built in `jobs` threads (0: one a core), measured on the GPU `device`, or that of the arrays, and
-    compared with the specification on all `inputs`. "cpu": the cost model's times; finalists are interpreted at the kernel's
+    compared with the specification on all `inputs`. measured: where speed depends on the numbers, programs are measured on the
+    first so many of these, and a time is the mean of theirs. "cpu": the cost model's times; finalists are interpreted at the kernel's
     first case. measure: a function of the caller's in place of both, of a kernel and a Trial. If the trial has `verify`, it
     returns whether the results are right (True or False), else the milliseconds of a launch (a number above 0).
     seconds: about so long; 0: until it is done. store: gets a line for each measurement of a search on a GPU without `measure`;
@@ -317,6 +318,8 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
         attention = found.kernel()
     """
     _check_options(on, strategy, seconds, brief_ms, final_ms, top=top, turns=turns, jobs=jobs)
+    if not 1 <= whole("measured", measured, 32) <= len(inputs):
+        raise ValueError(f"measured={measured}: `inputs` has {len(inputs)} kinds, and one at least is measured")
     source = path if isinstance(path, Source) else Source.read(path)
     fixed = {**(params or {}), **more}
     space = _core.space(source._handle, unit, case, tuple((name, text_of(value)) for name, value in fixed.items()))
@@ -335,16 +338,16 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
     if measure is not None:
         interrupted = _core.search_by(tuner, _asked(measure, make), _shown(progress), seconds)
     else:
-        interrupted = _on_gpu(tuner, data, device, inputs, seed, jobs, kept, resume, _shown(progress), seconds)
+        interrupted = _on_gpu(tuner, data, device, inputs, measured, seed, jobs, kept, resume, _shown(progress), seconds)
     return Tuning(tuner, interrupted, kept, lambda found: make(found.params))
 
 
-def _on_gpu(tuner: _core.Tuner, data: _Data, device: int, inputs: Sequence[str], seed: int, jobs: int, store: Optional[Store],
-            resume: bool, progress: Optional[Callable[..., Any]], seconds: float) -> bool:
+def _on_gpu(tuner: _core.Tuner, data: _Data, device: int, inputs: Sequence[str], measured: int, seed: int, jobs: int,
+            store: Optional[Store], resume: bool, progress: Optional[Callable[..., Any]], seconds: float) -> bool:
     data.fill(inputs[0], seed)
     data.complete(device)
     first = next((a for a in data.tensors if data.device is not None), None)
     stream = 0 if first is None else library_of(first).stream(data.device or 0)
     drawn = inputs[0] if all(t.type == "i32" or t.direction == "out" or t.name not in data.given for t in data.kernel.tensors) else None
     return _core.search(tuner, data.kernel._handle, data.tensors, data.scalars, device, stream, jobs, drawn, ",".join(inputs[1:]),
-                        seed, None if store is None else store._handle, resume, progress, seconds)
+                        measured, seed, None if store is None else store._handle, resume, progress, seconds)

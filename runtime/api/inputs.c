@@ -1,7 +1,7 @@
 // inputs.c - the tensors of a meter: what the caller gave, and other kinds of inputs, each drawn
 // once and kept in host memory; on the device one of them at a time. In: tensors of the host, or of
-// the device. Invariant: what the caller gave is on the device when something is measured, so that
-// a kernel whose speed depends on the numbers is measured on these.
+// the device. The speed of a kernel may depend on the numbers, so the meter says which kind is to
+// be on the device when something is measured.
 #include "runtime/api/meter.h"
 
 #include <string.h>

@@ -37,15 +37,20 @@ static void take_params(Sc *sc, const schedc_space *space, const schedc_point *p
   r->problem = problem;
 }
 
+// The names of the first n kinds, as a record has them: none is long, and few are given.
+static void list_kinds(const Inputs *in, u32 n, char out[256]) {
+  size_t at = 0;
+  for (u32 i = 0; i < n && at < 256; i++)
+    at += (size_t)snprintf(out + at, 256 - at, "%s%s", i ? "," : "", in->kind[i]);
+}
+
 schedc_status sc_ledger_open(schedc_context *context, Ledger *l) {
   const schedc_meter *m = l->meter;
   l->key = (schedc_store_record)SCHEDC_STORE_RECORD_INIT;
   if (!l->store) return SCHEDC_OK;
   l->earlier = schedc_store_count(l->store);
-  size_t n = 0;
-  for (u32 i = 0; i < m->inputs.kinds && n < sizeof l->inputs; i++)
-    n += (size_t)snprintf(l->inputs + n, sizeof l->inputs - n, "%s%s", i ? "," : "",
-                          m->inputs.kind[i]);
+  list_kinds(&m->inputs, m->inputs.kinds, l->inputs);
+  list_kinds(&m->inputs, m->inputs.measured, l->measured);
   l->key.schedule = l->schedule;
   l->key.gpu = m->about.name;
   l->key.driver = m->about.driver_version;
@@ -86,10 +91,11 @@ static bool has_time(const schedc_store_record *r) {
   return !strcmp(r->status, "measured") || !strcmp(r->status, "verified");
 }
 
-// A time counts if it was measured for at least half as long as is asked for.
-static bool answers(const schedc_store_record *r, const schedc_trial *t) {
-  return !has_time(r) ||
-         (r->sustained_ms > 0 && r->sustained_ms * (double)r->launches >= t->ms / 2);
+// A time counts if it was measured on the same kinds of inputs, and for at least half as long as is
+// asked for.
+static bool answers(const schedc_store_record *r, const Ledger *l, const schedc_trial *t) {
+  return !has_time(r) || (!strcmp(r->measured, l->measured) && r->sustained_ms > 0 &&
+                          r->sustained_ms * (double)r->launches >= t->ms / 2);
 }
 
 static void answer(FindJob *j, const schedc_store_record *r) {
@@ -108,7 +114,7 @@ static schedc_status find(Sc *sc, void *arg) {
   for (size_t i = 0; i < j->l->earlier && !schedc_store_at(j->l->store, i, &r); i++)
     if (sc_same_params(r.tuning, r.tuning_count, key.tuning, key.tuning_count) &&
         sc_same_params(r.problem, r.problem_count, key.problem, key.problem_count) &&
-        same_surroundings(&r, j->l) && answers(&r, j->trial))
+        same_surroundings(&r, j->l) && answers(&r, j->l, j->trial))
       answer(j, &r);
   return SCHEDC_OK;
 }
@@ -142,6 +148,7 @@ static schedc_status enter(Sc *sc, void *arg) {
   r.dim_count = j->l->meter->dim_count;
   r.status = what->status;
   r.inputs = what->verified ? j->l->inputs : "";
+  r.measured = what->ms > 0 ? j->l->measured : "";
   r.sustained_ms = what->ms;
   r.noise = what->noise;
   r.reference_ms = what->reference_ms;

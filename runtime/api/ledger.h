@@ -8,8 +8,8 @@ typedef struct Ledger {
   schedc_store *store;  // NULL: nothing is written
   const schedc_space *space;
   const schedc_meter *meter;
-  schedc_store_record key;  // what all lines have in common
-  char schedule[33], inputs[256];
+  schedc_store_record key;                        // what all lines have in common
+  char schedule[33], inputs[256], measured[256];  // kinds of inputs
   bool resume;
   size_t earlier;  // records that the store had before
 } Ledger;

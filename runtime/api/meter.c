@@ -59,6 +59,7 @@ static const char *kinds_of(Sc *sc, schedc_meter *m) {
     if (in->kinds == MAX_KINDS || !schedc_input_summary(kind)) return kind;
     in->kind[in->kinds++] = kind;
   }
+  in->measured = m->options.measured ? m->options.measured : 1;
   return NULL;
 }
 
@@ -95,7 +96,7 @@ static schedc_status fill(Sc *sc, void *arg) {
   in->stream = m->options.stream;
   in->n = (u32)m->options.tensor_count;
   in->seed = m->options.seed;
-  if (kinds_of(sc, m)) return SCHEDC_EARG;
+  if (kinds_of(sc, m) || in->measured > in->kinds) return SCHEDC_EARG;
   schedc_scalar *scalars = NEWS(sc, schedc_scalar, m->options.scalar_count + 1);
   for (size_t i = 0; i < m->options.scalar_count; i++) scalars[i] = m->options.scalars[i];
   m->options.scalars = scalars;
@@ -266,40 +267,7 @@ static schedc_status prepare(MeterJob *j, bool *ready) {
   return SCHEDC_OK;
 }
 
-// The chip has idled while results were compared: before the first turn of the finals, launches of
-// its program warm it up, for some seconds (measure.c says why).
-static schedc_status measure(MeterJob *j) {
-  enum { SETTLING_MS = 150 };
-  schedc_meter *m = j->m;
-  int e = m->inputs.now ? sc_inputs_show(&m->inputs, 0) : 0;
-  if (e) return driver_failed(j, "a tensor is not put on the GPU", e);
-  Duration t = {.d = m->d,
-                .stream = m->options.stream,
-                .launch = launch,
-                .user = j,
-                .budget_ms = j->trial->ms,
-                .settle_ms = j->trial->is_final ? SETTLING_MS : 0};
-  Duration warming = t;
-  warming.budget_ms *= WARMING_TURNS;
-  bool cool = j->trial->is_final && !m->is_warm;
-  if (cool && !sc_gpu_duration(&warming)) t = warming;
-  bool good = !t.status && !t.error && sc_gpu_duration(&t);
-  m->is_warm = j->trial->is_final && good;
-  m->inputs.dirty = true;
-  if (t.error) return faulted(j);
-  if (!good) return fails(j, t.status, m->heard.code);
-  j->outcome->ms = t.ms;
-  j->outcome->launches = t.launches;
-  return SCHEDC_OK;
-}
-
-// ---- verifying
-
-static schedc_status run_once(MeterJob *j) {
-  schedc_status status = launch(j);
-  if (status) return fails(j, status, j->m->heard.code);
-  return j->m->d->cuStreamSynchronize(j->m->options.stream) ? faulted(j) : SCHEDC_OK;
-}
+// ---- kinds of inputs
 
 static schedc_status run_given(MeterJob *j, const schedc_kernel *given, Made *other) {
   schedc_meter *m = j->m;
@@ -341,6 +309,56 @@ static schedc_status show(MeterJob *j) {
   int e = sc_inputs_show(in, j->kind);
   if (!e && is_new && (status = give(j))) return status;
   return e ? driver_failed(j, "a tensor is not put on the GPU", e) : SCHEDC_OK;
+}
+
+// ---- measuring
+
+// The chip has idled while results were compared: before the first turn of the finals, launches of
+// its program warm it up, for some seconds (measure.c says why).
+static schedc_status measure_kind(MeterJob *j) {
+  enum { SETTLING_MS = 150 };
+  schedc_meter *m = j->m;
+  schedc_status status = m->inputs.now == j->kind ? SCHEDC_OK : show(j);
+  if (status) return status;
+  Duration t = {.d = m->d,
+                .stream = m->options.stream,
+                .launch = launch,
+                .user = j,
+                .budget_ms = j->trial->ms / m->inputs.measured,
+                .settle_ms = j->trial->is_final ? SETTLING_MS : 0};
+  Duration warming = t;
+  warming.budget_ms *= WARMING_TURNS;
+  bool cool = j->trial->is_final && !m->is_warm;
+  if (cool && !sc_gpu_duration(&warming)) t = warming;
+  bool good = !t.status && !t.error && sc_gpu_duration(&t);
+  m->is_warm = j->trial->is_final && good;
+  m->inputs.dirty = true;
+  if (t.error) return faulted(j);
+  if (!good) return fails(j, t.status, m->heard.code);
+  j->outcome->ms += t.ms / m->inputs.measured;
+  j->outcome->launches += t.launches;
+  return SCHEDC_OK;
+}
+
+// The kind that is on the device comes first.
+static schedc_status measure(MeterJob *j) {
+  const Inputs *in = &j->m->inputs;
+  u32 n = in->measured, first = in->now < n ? in->now : 0;
+  schedc_status status = SCHEDC_OK;
+  for (u32 i = 0; i < n && !status && !j->outcome->status; i++) {
+    j->kind = (first + i) % n;
+    status = measure_kind(j);
+  }
+  if (j->outcome->status) j->outcome->ms = 0, j->outcome->launches = 0;
+  return status;
+}
+
+// ---- verifying
+
+static schedc_status run_once(MeterJob *j) {
+  schedc_status status = launch(j);
+  if (status) return fails(j, status, j->m->heard.code);
+  return j->m->d->cuStreamSynchronize(j->m->options.stream) ? faulted(j) : SCHEDC_OK;
 }
 
 static schedc_status compare(Sc *sc, void *arg) {

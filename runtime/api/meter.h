@@ -81,7 +81,8 @@ typedef struct Inputs {
   u8 *direction;  // known once a kernel is
   bool known;
   u64 seed;
-  u32 kinds;
+  u32 kinds;                    // on which results must be right
+  u32 measured;                 // of them the first so many: on these programs are measured
   const char *kind[MAX_KINDS];  // the first is what the caller gave
   void **held[MAX_KINDS];       // by tensor: what it holds before a run; NULL: not drawn yet
   u32 now;                      // the kind on the device

@@ -17,32 +17,40 @@ typedef enum MemberKind { TEXT, COUNT32, COUNT64, REAL, PARAMS, DIMS } MemberKin
 typedef struct Member {
   const char *name;
   MemberKind kind;
-  size_t at, count;  // where it stands in a record; PARAMS, DIMS: where their number does
+  size_t at, count;     // where it stands in a record; PARAMS, DIMS: where their number does
+  const char *lacking;  // what it is in lines that were written before it was a member; NULL: all
+                        // have it
 } Member;
 
 #define AT(field) offsetof(schedc_store_record, field)
 static const Member members[] = {
-    {"schedule", TEXT, AT(schedule), 0},
-    {"unit", TEXT, AT(unit), 0},
-    {"problem", PARAMS, AT(problem), AT(problem_count)},
-    {"dims", DIMS, AT(dims), AT(dim_count)},
-    {"gpu", TEXT, AT(gpu), 0},
-    {"driver", COUNT32, AT(driver), 0},
-    {"nvrtc", COUNT32, AT(nvrtc), 0},
-    {"schedc", TEXT, AT(schedc), 0},
-    {"tuning", PARAMS, AT(tuning), AT(tuning_count)},
-    {"status", TEXT, AT(status), 0},
-    {"inputs", TEXT, AT(inputs), 0},
-    {"cold_ms", REAL, AT(cold_ms), 0},
-    {"sustained_ms", REAL, AT(sustained_ms), 0},
-    {"noise", REAL, AT(noise), 0},
-    {"reference_ms", REAL, AT(reference_ms), 0},
-    {"launches", COUNT64, AT(launches), 0},
-    {"rank", COUNT32, AT(rank), 0},
-    {"date", TEXT, AT(date), 0},
+    {"schedule", TEXT, AT(schedule), 0, NULL},
+    {"unit", TEXT, AT(unit), 0, NULL},
+    {"problem", PARAMS, AT(problem), AT(problem_count), NULL},
+    {"dims", DIMS, AT(dims), AT(dim_count), NULL},
+    {"gpu", TEXT, AT(gpu), 0, NULL},
+    {"driver", COUNT32, AT(driver), 0, NULL},
+    {"nvrtc", COUNT32, AT(nvrtc), 0, NULL},
+    {"schedc", TEXT, AT(schedc), 0, NULL},
+    {"tuning", PARAMS, AT(tuning), AT(tuning_count), NULL},
+    {"status", TEXT, AT(status), 0, NULL},
+    {"inputs", TEXT, AT(inputs), 0, NULL},
+    {"measured", TEXT, AT(measured), 0, ""},
+    {"cold_ms", REAL, AT(cold_ms), 0, NULL},
+    {"sustained_ms", REAL, AT(sustained_ms), 0, NULL},
+    {"noise", REAL, AT(noise), 0, NULL},
+    {"reference_ms", REAL, AT(reference_ms), 0, NULL},
+    {"launches", COUNT64, AT(launches), 0, NULL},
+    {"rank", COUNT32, AT(rank), 0, NULL},
+    {"date", TEXT, AT(date), 0, NULL},
 };
 
 static void *field(const schedc_store_record *r, size_t at) { return (char *)r + at; }
+
+static const char *text_in(const schedc_store_record *r, const Member *m) {
+  const char *text = *(const char *const *)field(r, m->at);
+  return text ? text : m->lacking;
+}
 
 // ---- reading
 
@@ -118,6 +126,8 @@ static bool read_record(Sc *sc, const JsonValue *line, u32 lo, schedc_store_reco
   *r = (schedc_store_record)SCHEDC_STORE_RECORD_INIT;
   for (u32 i = 0; i < COUNT(members); i++) {
     const JsonValue *v = sc_json_member(line, members[i].name);
+    const JsonValue lacking = {.kind = JSON_TEXT, .text = members[i].lacking};
+    if (!v && members[i].lacking) v = &lacking;
     if (!v) return unfit(sc, lo, sc_printf(sc, "the line lacks '%s'", members[i].name));
     const char *wants = read_member(sc, v, r, &members[i]);
     if (wants) return unfit(sc, lo + v->at.lo, sc_printf(sc, "'%s' %s", members[i].name, wants));
@@ -174,7 +184,7 @@ static void print_member(Json *j, const schedc_store_record *r, const Member *m)
   const void *at = field(r, m->at);
   json_key(j, m->name);
   switch (m->kind) {
-    case TEXT: json_text(j, *(const char *const *)at); break;
+    case TEXT: json_text(j, text_in(r, m)); break;
     case COUNT32: json_uint(j, *(const unsigned *)at); break;
     case COUNT64: json_uint(j, *(const uint64_t *)at); break;
     case REAL: json_real(j, *(const double *)at); break;
@@ -219,7 +229,7 @@ static bool whole_dims(const schedc_dim *d, size_t n) {
 bool sc_store_whole(const schedc_store_record *r) {
   for (u32 i = 0; i < COUNT(members); i++) {
     const void *at = field(r, members[i].at);
-    if (members[i].kind == TEXT && !*(const char *const *)at) return false;
+    if (members[i].kind == TEXT && !text_in(r, &members[i])) return false;
     if (members[i].kind == COUNT64 && (double)*(const uint64_t *)at > exact) return false;
     double real = members[i].kind == REAL ? *(const double *)at : 0;
     if (!(real >= 0 && real - real == 0)) return false;
@@ -240,7 +250,7 @@ schedc_store_record sc_store_copy(Sc *sc, const schedc_store_record *r) {
   schedc_dim *dims = NEWS(sc, schedc_dim, r->dim_count + 1);
   for (u32 i = 0; i < COUNT(members); i++) {
     const char **text = field(&copy, members[i].at);
-    if (members[i].kind == TEXT) *text = sc_printf(sc, "%s", *text);
+    if (members[i].kind == TEXT) *text = sc_printf(sc, "%s", text_in(r, &members[i]));
   }
   for (size_t i = 0; i < r->dim_count; i++)
     dims[i] = (schedc_dim){sc_printf(sc, "%s", r->dims[i].name), r->dims[i].value};

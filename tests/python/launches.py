@@ -145,6 +145,13 @@ def tuned(context):
         again = schedc.tune(source, store=store.path, resume=True, progress=lambda at: seen.append(at), **brief)
         expect(again.best.params == {"B": "2"} and seen[-1].known >= 4, seen[-1])
         kept = len(store)
+        lines = len(schedc.Store(store.path))
+        both = schedc.tune(source, store=store, resume=True, inputs=("normal", "ramp"), measured=2, progress=seen.append, **brief)
+        expect(both.best.params == {"B": "2"} and seen[-1].known == 2, f"what failed alone is known: {seen[-1]}")
+        records = schedc.Store(store.path).records
+        measured = [{r.measured for r in some if r.sustained_ms > 0} for some in (records[:lines], records[lines:])]
+        expect(measured == [{"normal"}, {"normal,ramp"}], measured)
+        kept = len(store)
         for stop in (lambda at: at.done >= 2, lambda at: at.done >= 2 and os.kill(os.getpid(), signal.SIGINT)):
             part = schedc.tune(source, store=store, progress=stop, **brief)
             expect(part.interrupted and part.best is None and len(store) > kept, f"{part}, {len(store)} lines, {kept} before")
