@@ -103,7 +103,7 @@ static const struct Option {
     {"inputs-seed", OPT_INPUTS_SEED, "N", RUN, "of the inputs, if it is another (default: --seed)"},
     {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH | TUNE,
      "one of those below; test, bench and tune: KIND,... (default: normal; test: all; tune:\n"
-     "                                 normal,outliers,ramp: measured on the first, right on all)"},
+     "                                 normal,outliers,ramp: right on all; see --measured)"},
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST | BENCH | TUNE,
      "multiprocessors that persistent grids see; of the model (default: 4)"},
@@ -462,14 +462,14 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
   letters[l] = 0;
   *args =
       (Args){.command = command, .policy = POLICY_LATE, .rounds = 3, .argc = argc, .argv = argv};
+  args->measured = 1;
   opterr = 0;
   optind = 1;
   for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
     if (val == '?' || val == ':') return not_taken(args, table, val, argv);
     const char *name = "";
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
       if (table[i].val == val) name = table[i].name;
-    }
     if (!optarg) *flag_of(args, val) = true;
     else if (take_value(args, val, name, optarg)) return EXIT_USAGE;
   }

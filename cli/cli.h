@@ -56,7 +56,8 @@ typedef struct Args {
   Format format;
   double budget;  // seconds; 0: none
   schedc_strategy strategy;
-  unsigned jobs, top, measured;  // 0: not given
+  unsigned jobs, top;  // 0: not given
+  unsigned measured;
   bool resume;
   bool check, all_params, all_cases, in_place, quick, full;
   bool lenient, no_cache, unverified, trust_elements;

@@ -261,9 +261,9 @@ int command_tune(const Args *args) {
     return cli_usage(args, "%d ranks find each other by a file beside the store: give --out",
                      all.who.size);
   size_t kinds = args->input_count ? args->input_count : DEFAULT_KINDS;
-  if (args->measured > kinds)
-    return cli_usage(args, "--measured %u wants as many kinds in --inputs, which has %zu",
-                     args->measured, kinds);
+  if (!args->measured || args->measured > kinds)
+    return cli_usage(args, "--measured wants a number from 1 to %zu, of kinds in --inputs, not %u",
+                     kinds, args->measured);
   int code = model_open(args);
   if (!code) code = shapes_read(&all.shapes, args);
   if (!code) catch_interrupts();

@@ -589,12 +589,12 @@ typedef struct schedc_store_record {
   double cold_ms, sustained_ms; /* as of schedc_cuda_times; 0: not measured */
   double noise;                 /* how uncertain sustained_ms is beside reference_ms: 0.01 is 1 % */
   double reference_ms;          /* of the defaults in the same run, sustained; 0: they were not */
-  uint64_t launches;            /* that were measured */
+  uint64_t launches;            /* that were measured, at least */
   unsigned rank;                /* in its run: 1 is the best; 0: it was not in the finals */
   const char *date;             /* UTC: "2026-11-23T10:00:00Z" */
   unsigned line; /* where it stands in the file, from 1; 0: it was appended, or is not of a store */
   const char *measured; /* the kinds of inputs on which it was measured: "normal,large"; "": it was
-                           not, or the line has none, as those of before; NULL: "" */
+                           not, or an earlier version of the library wrote the line; NULL: "" */
 } schedc_store_record;
 #define SCHEDC_STORE_RECORD_INIT                                                                   \
   {                                                                                                \
@@ -1486,8 +1486,8 @@ SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_ke
 typedef struct schedc_meter_options {
   size_t size;
   /* As schedc_gpu_run takes them, in host memory: they are copied to the GPU once. on_gpu: they are
-   * on the GPU already, in the CUDA context that is current, and launches go to `stream`. Programs
-   * are measured on what they hold; inputs hold it again when the meter is freed. */
+   * on the GPU already, in the CUDA context that is current, and launches go to `stream`. What they
+   * hold is the first kind of inputs; inputs hold it again when the meter is freed. */
   const schedc_tensor *tensors;
   size_t tensor_count;
   const schedc_scalar *scalars; /* copied */
@@ -1501,9 +1501,9 @@ typedef struct schedc_meter_options {
   uint64_t operations; /* for each comparison, as in schedc_compare_options */
   unsigned jobs;       /* threads that build, each with a context of its own; 0: one a core */
   const schedc_build_options *build; /* NULL: the defaults; its log is not written */
-  unsigned measured; /* where speed depends on the numbers: programs are measured on the first so
-                        many of what the tensors hold and the kinds of `verify`. Each has an equal
-                        share of a trial's time, and a time is the mean of theirs. 0: as 1 */
+  unsigned measured; /* programs are measured on the first so many kinds of inputs: on what the
+                        tensors hold, and then on those of `verify`. Each has an equal share of a
+                        trial's time, and a time is the mean of theirs. 0: as 1 */
 } schedc_meter_options;
 #define SCHEDC_METER_OPTIONS_INIT \
   { sizeof(schedc_meter_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000000000, 0, 0, 0 }

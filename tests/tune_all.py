@@ -75,6 +75,35 @@ def resumed(s):
     expect(again[0] != after[0] and again[0]["dims"] == {"M": 128} and again[1:] == after[1:], again)
 
 
+def other_kinds(s):
+    """What was measured on other kinds of inputs is tuned again; as many as there are can be measured."""
+    code, out, _ = s.call("--resume", "--only", "odd")
+    expect(code == 0 and not out, out)
+    code, out, _ = s.call("--resume", "--only", "odd", "--inputs", "normal,ramp", "--measured", "2")
+    line = next(line for line in s.table() if line["dims"] == {"M": 64})
+    expect(code == 0 and "1/1 Small, odd: " in out and line["measured"] == "normal,ramp", f"{out}{line}")
+    for count in ("0", "3"):
+        code, _, err = s.call("--measured", count)
+        expect(code == 2 and f"--measured wants a number from 1 to 2, of kinds in --inputs, not {count}" in err, err)
+
+
+def only_the_default(s):
+    """A search that had time for nothing else says nothing of the params: the table stays."""
+    before = s.table()
+    wrap = s.write("hurried", f"""#!{sys.executable}
+import json, subprocess, sys
+done = subprocess.run(["{s.schedc}", *sys.argv[1:], "-p", "B=1"], stdout=subprocess.PIPE, encoding="utf-8")
+said = json.loads(done.stdout)
+said[0]["programs"] = 5
+print(json.dumps(said))
+sys.exit(done.returncode)
+""")
+    os.chmod(wrap, 0o755)
+    code, out, _ = s.call("--only", "large", schedc=wrap)
+    expect(code == 1 and "1/1 large: no winner: in so short a time only the default was measured" in out, out)
+    expect(s.table() == before, s.table())
+
+
 def short_of_time(s):
     begun = time.monotonic()
     code, out, _ = s.call("--seconds", "5")
@@ -158,7 +187,7 @@ def main():
     checks = Checks(args.only)
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
-        for function in (tables, resumed, short_of_time, without_winner, interrupted, told, lists, refused):
+        for function in (tables, resumed, other_kinds, only_the_default, short_of_time, without_winner, interrupted, told, lists, refused):
             checks.run(function.__name__, function, s)
     return checks.tell()
 

@@ -302,10 +302,11 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
     all inputs on one GPU; in their place inputs are drawn, of the first of the kinds `inputs` (as `schedc run --help` lists
     them).
     on: "cuda": programs are built in `jobs` threads (0: one a core), measured on the GPU `device`, or that of the arrays, and
-    compared with the specification on all `inputs`. measured: where speed depends on the numbers, programs are measured on the
-    first so many of these, and a time is the mean of theirs. "cpu": the cost model's times; finalists are interpreted at the kernel's
+    compared with the specification on all `inputs`. "cpu": the cost model's times; finalists are interpreted at the kernel's
     first case. measure: a function of the caller's in place of both, of a kernel and a Trial. If the trial has `verify`, it
     returns whether the results are right (True or False), else the milliseconds of a launch (a number above 0).
+    measured: on a GPU, programs are measured on the first so many of `inputs`, and a time is the mean of theirs; what `arrays`
+    hold stands for the first kind.
     seconds: about so long; 0: until it is done. store: gets a line for each measurement of a search on a GPU without `measure`;
     resume: what it has is not measured again, but for the finals. winners: what won in that store, before the schedule was
     changed or at other shapes, is measured first. strategy: "halving", "exhaustive" or "model". top: how many get into the
@@ -318,8 +319,6 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
         attention = found.kernel()
     """
     _check_options(on, strategy, seconds, brief_ms, final_ms, top=top, turns=turns, jobs=jobs)
-    if not 1 <= whole("measured", measured, 32) <= len(inputs):
-        raise ValueError(f"measured={measured}: `inputs` has {len(inputs)} kinds, and one at least is measured")
     source = path if isinstance(path, Source) else Source.read(path)
     fixed = {**(params or {}), **more}
     space = _core.space(source._handle, unit, case, tuple((name, text_of(value)) for name, value in fixed.items()))
@@ -344,6 +343,8 @@ def tune(path: Union[Source, AnyPath], unit: Optional[str] = None, *, dims: Opti
 
 def _on_gpu(tuner: _core.Tuner, data: _Data, device: int, inputs: Sequence[str], measured: int, seed: int, jobs: int,
             store: Optional[Store], resume: bool, progress: Optional[Callable[..., Any]], seconds: float) -> bool:
+    if not 1 <= whole("measured", measured, 32) <= len(inputs):
+        raise ValueError(f"measured={measured}: a number from 1 to {len(inputs)} is wanted, of kinds in `inputs`")
     data.fill(inputs[0], seed)
     data.complete(device)
     first = next((a for a in data.tensors if data.device is not None), None)

@@ -81,12 +81,13 @@ void sc_inputs_draw(Sc *sc, Inputs *in, u32 kind) {
   in->held[kind] = held;
 }
 
-int sc_inputs_show(Inputs *in, u32 kind) {
+int sc_inputs_show(Inputs *in, u32 kind, bool outputs) {
   int e = 0;
   for (u32 i = 0; i < in->n && !e; i++) {
     if (!in->bytes[i]) continue;
     const void *from = in->held[kind][i];
     if (!is_read(in, i)) {
+      if (!outputs) continue;
       schedc_poison(&in->host[i]);
       from = in->host[i].data;
     } else if (in->now == kind && !(in->dirty && is_written(in, i))) {

@@ -166,7 +166,7 @@ void schedc_meter_free(schedc_meter *m) {
   if (!m) return;
   if (m->builders.threads) sc_builders_close(&m->builders);
   if (m->cuda && !enter(m)) {
-    if (m->options.on_gpu && m->inputs.known) sc_inputs_show(&m->inputs, 0);
+    if (m->options.on_gpu && m->inputs.known) sc_inputs_show(&m->inputs, 0, true);
     leave_device(m);
     leave(m);
   }
@@ -300,13 +300,13 @@ static schedc_status draw(Sc *sc, void *arg) {
   return SCHEDC_OK;
 }
 
-// A kind of inputs on the device, made if it is new.
-static schedc_status show(MeterJob *j) {
+// A kind of inputs on the device, made if it is new; outputs: and these poisoned.
+static schedc_status show(MeterJob *j, bool outputs) {
   Inputs *in = &j->m->inputs;
   bool is_new = !in->held[j->kind];
   schedc_status status = is_new ? sc_guard(&j->m->sc, draw, j) : SCHEDC_OK;
   if (status) return status;
-  int e = sc_inputs_show(in, j->kind);
+  int e = sc_inputs_show(in, j->kind, outputs);
   if (!e && is_new && (status = give(j))) return status;
   return e ? driver_failed(j, "a tensor is not put on the GPU", e) : SCHEDC_OK;
 }
@@ -318,7 +318,7 @@ static schedc_status show(MeterJob *j) {
 static schedc_status measure_kind(MeterJob *j) {
   enum { SETTLING_MS = 150 };
   schedc_meter *m = j->m;
-  schedc_status status = m->inputs.now == j->kind ? SCHEDC_OK : show(j);
+  schedc_status status = m->inputs.now == j->kind ? SCHEDC_OK : show(j, false);
   if (status) return status;
   Duration t = {.d = m->d,
                 .stream = m->options.stream,
@@ -327,7 +327,7 @@ static schedc_status measure_kind(MeterJob *j) {
                 .budget_ms = j->trial->ms / m->inputs.measured,
                 .settle_ms = j->trial->is_final ? SETTLING_MS : 0};
   Duration warming = t;
-  warming.budget_ms *= WARMING_TURNS;
+  warming.budget_ms = j->trial->ms * WARMING_TURNS;
   bool cool = j->trial->is_final && !m->is_warm;
   if (cool && !sc_gpu_duration(&warming)) t = warming;
   bool good = !t.status && !t.error && sc_gpu_duration(&t);
@@ -336,7 +336,8 @@ static schedc_status measure_kind(MeterJob *j) {
   if (t.error) return faulted(j);
   if (!good) return fails(j, t.status, m->heard.code);
   j->outcome->ms += t.ms / m->inputs.measured;
-  j->outcome->launches += t.launches;
+  u64 launches = t.launches * m->inputs.measured;
+  if (!j->outcome->launches || launches < j->outcome->launches) j->outcome->launches = launches;
   return SCHEDC_OK;
 }
 
@@ -394,7 +395,7 @@ static schedc_status compare(Sc *sc, void *arg) {
 
 static schedc_status verify_kind(MeterJob *j) {
   schedc_meter *m = j->m;
-  schedc_status status = show(j);
+  schedc_status status = show(j, true);
   if (!status) status = run_once(j);
   if (status || j->outcome->status) return status;
   int e = sc_inputs_read(&m->inputs);

@@ -94,8 +94,8 @@ int sc_inputs_open(Sc *sc, Inputs *in, const schedc_tensor *tensors);
 int sc_inputs_place(Inputs *in);    // on the device, all memory new; unless it is the caller's
 void sc_inputs_remove(Inputs *in);  // from there
 void sc_inputs_know(Inputs *in, const schedc_kernel *kernel);
-void sc_inputs_draw(Sc *sc, Inputs *in, u32 kind);  // floats; what is no float stays
-int sc_inputs_show(Inputs *in, u32 kind);           // on the device, outputs poisoned
+void sc_inputs_draw(Sc *sc, Inputs *in, u32 kind);       // floats; what is no float stays
+int sc_inputs_show(Inputs *in, u32 kind, bool outputs);  // on the device; outputs: poisoned
 // What a kernel has made on the device becomes a part of a kind.
 int sc_inputs_keep(Inputs *in, u32 kind, const schedc_kernel *maker);
 int sc_inputs_read(Inputs *in);  // outputs to `host`

@@ -271,6 +271,14 @@ static schedc_status enter_finals(Tuning *t) {
   return status;
 }
 
+// The seconds of a turn of the finals that pass where it goes from one kind of inputs to the next:
+// they are copied, at 4 GB/s or more, and the chip finds its clock.
+static double between_kinds(const Inputs *in) {
+  double bytes = 0;
+  for (u32 i = 0; i < in->n; i++) bytes += (double)in->bytes[i];
+  return (in->measured - 1) * (bytes / 4e9 + 0.15);
+}
+
 // Keeps time back for the finals: for what warms the chip up, and for each finalist, whose launches
 // take a fifth more with what lies between, and whose comparisons a good third of a second each. Of
 // a search that has little time half is for the finals, with as many in them as that allows. But
@@ -278,7 +286,9 @@ static schedc_status enter_finals(Tuning *t) {
 static void plan_finals(Tuning *t) {
   const schedc_tuner_options *o = sc_tuner_options(t->tuner);
   double turn = o->final_ms * 1e-3, all = t->options.seconds;
-  double each = o->turns * turn * 1.2 + (t->meter ? t->meter->inputs.kinds * 0.4 : 0);
+  const Inputs *in = t->meter ? &t->meter->inputs : NULL;
+  double each = o->turns * turn * 1.2;
+  if (in) each += in->kinds * 0.4 + o->turns * between_kinds(in);
   double warming = t->meter ? WARMING_TURNS * turn : 0;
   double most = o->top, room = (all / 2 - warming) / each - 1;
   if (all > 0 && room < most) most = room > 1 ? floor(room) : 1;

@@ -156,6 +156,13 @@ def tuned(context):
             part = schedc.tune(source, store=store, progress=stop, **brief)
             expect(part.interrupted and part.best is None and len(store) > kept, f"{part}, {len(store)} lines, {kept} before")
             kept = len(store)
+    for count, kinds in ((0, 3), (4, 3), (2, 1)):
+        try:
+            schedc.tune(source, inputs=("normal", "ramp", "large")[:kinds], measured=count, **brief)
+        except ValueError as error:
+            expect(f"measured={count}: a number from 1 to {kinds} is wanted" in str(error), error)
+            continue
+        raise Wrong(f"{count} of {kinds} kinds are measured")
     for wrong, kind in ((lambda at: at.done / 0, ZeroDivisionError), (lambda: None, TypeError)):
         try:
             schedc.tune(source, progress=wrong, **brief)

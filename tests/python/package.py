@@ -621,8 +621,6 @@ def searched_wrong():
     raises(ValueError, tune(strategy="best"), "strategy='best'", "'halving', 'exhaustive', 'model'")
     for name, value in (("seconds", -1), ("seconds", float("nan")), ("brief_ms", 0), ("final_ms", -1), ("top", -1), ("jobs", -2)):
         raises(ValueError, tune(**{name: value}), name, f"{value}", "from 0" if name in ("top", "jobs") else "a number above 0")
-    for count in (0, 4):
-        raises(ValueError, tune(measured=count), f"measured={count}: `inputs` has 3 kinds")
     raises(ValueError, tune(dims={"Q": 4}), "no dimension Q, and M is missing; the dimensions of swept are M")
     raises(ValueError, tune(dims=None), "M is missing; the dimensions of swept are M")
     raises(ValueError, tune(dims={"M": -4}), "M", "not -4")
