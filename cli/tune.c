@@ -126,13 +126,21 @@ static int make_tuner(Tune *t) {
   return t->interrupted ? EXIT_BAD : session_status(&t->session, status);
 }
 
-enum { DEFAULT_KINDS = 3 };  // normal, outliers, ramp
+static const char *const usual_kinds[] = {"normal", "outliers", "ramp"};
 
-// The kinds of inputs behind the first, as schedc_meter_options wants them.
+size_t tune_kinds(const Args *a) {
+  return a->input_count ? a->input_count : sizeof usual_kinds / sizeof *usual_kinds;
+}
+
+const char *tune_kind(const Args *a, size_t i) {
+  return a->input_count ? schedc_input_at(a->inputs[i]) : usual_kinds[i];
+}
+
+// Those behind the first, as schedc_meter_options wants them.
 static void kinds(const Args *a, Buffer *to) {
-  buffer_puts(to, a->input_count ? "" : "outliers,ramp");
-  for (size_t i = 1; i < a->input_count; i++)
-    buffer_printf(to, "%s%s", i > 1 ? "," : "", schedc_input_at(a->inputs[i]));
+  buffer_puts(to, "");
+  for (size_t i = 1; i < tune_kinds(a); i++)
+    buffer_printf(to, "%s%s", i > 1 ? "," : "", tune_kind(a, i));
 }
 
 int tune_meter(Tune *t) {
@@ -145,7 +153,7 @@ int tune_meter(Tune *t) {
   o.tensor_count = d->tensor_count;
   o.scalars = d->scalars;
   o.scalar_count = d->scalar_count;
-  o.inputs = schedc_input_at(t->args->inputs[0]);
+  o.inputs = tune_kind(t->args, 0);
   o.verify = verify.at;
   o.measured = t->args->measured;
   o.seed = t->args->seed;
@@ -260,10 +268,9 @@ int command_tune(const Args *args) {
   if (all.who.size > 1 && !args->store)
     return cli_usage(args, "%d ranks find each other by a file beside the store: give --out",
                      all.who.size);
-  size_t kinds = args->input_count ? args->input_count : DEFAULT_KINDS;
-  if (!args->measured || args->measured > kinds)
+  if (!args->measured || args->measured > tune_kinds(args))
     return cli_usage(args, "--measured wants a number from 1 to %zu, of kinds in --inputs, not %u",
-                     kinds, args->measured);
+                     tune_kinds(args), args->measured);
   int code = model_open(args);
   if (!code) code = shapes_read(&all.shapes, args);
   if (!code) catch_interrupts();

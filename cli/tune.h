@@ -37,6 +37,9 @@ int tune_open(Tune *t);   // the space, the GPU, tensors
 int tune_meter(Tune *t);  // and a meter of them
 void tune_close(Tune *t);
 bool tune_interrupted(void);  // by Ctrl-C
+// The kinds of inputs on which results must be right; the first a->measured are measured.
+size_t tune_kinds(const Args *a);
+const char *tune_kind(const Args *a, size_t i);
 
 // shapes.c: the lines of --shapes, as arguments of their own; without it, one.
 typedef struct Shapes {

@@ -82,6 +82,11 @@ static void text_head(const Tune *t) {
     printf("%s%s = %lld", i ? ", " : "  dims    ", t->data.dims[i].name,
            (long long)t->data.dims[i].value);
   if (t->data.dim_count) putchar('\n');
+  for (size_t i = 0; i < tune_kinds(t->args); i++)
+    printf("%s%s", i ? ", " : "  inputs  right on ", tune_kind(t->args, i));
+  for (size_t i = 0; i < t->args->measured; i++)
+    printf("%s%s", i ? ", " : "; measured on ", tune_kind(t->args, i));
+  putchar('\n');
 }
 
 static void text_search(const Tune *t) {
@@ -207,6 +212,13 @@ static void json_candidate(Json *j, const schedc_candidate *c) {
   json_close(j, '}');
 }
 
+// The first n kinds of inputs.
+static void json_kinds(const Tune *t, size_t n, Json *j) {
+  json_open(j, '[');
+  for (size_t i = 0; i < n; i++) json_text(j, tune_kind(t->args, i));
+  json_close(j, ']');
+}
+
 static void json_search(const Tune *t, Json *j) {
   schedc_tuner_info info = SCHEDC_TUNER_INFO_INIT;
   const char *code;
@@ -241,6 +253,8 @@ static void json_found(const Tune *t, Json *j) {
   for (size_t i = 0; i < t->data.dim_count; i++)
     json_key(j, t->data.dims[i].name), json_int(j, t->data.dims[i].value);
   json_close(j, '}');
+  json_key(j, "inputs"), json_kinds(t, tune_kinds(t->args), j);
+  json_key(j, "measured"), json_kinds(t, t->args->measured, j);
   json_key(j, "device"), json_text(j, t->about.name);
   json_search(t, j);
   json_key(j, "candidates"), json_open(j, '[');
