@@ -57,7 +57,7 @@ typedef struct Args {
   double budget;  // seconds; 0: none
   schedc_strategy strategy;
   unsigned jobs, top;  // 0: not given
-  unsigned measured;
+  unsigned measured;   // kinds of inputs, the first
   bool resume;
   bool check, all_params, all_cases, in_place, quick, full;
   bool lenient, no_cache, unverified, trust_elements;

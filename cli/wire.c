@@ -185,10 +185,10 @@ void common_words(const Tune *t, Buffer *to) {
   Buffer text = {0};
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   schedc_format(t->session.context, t->session.source, buffer_write, &text);
-  buffer_printf(&text, "%llu %u", (unsigned long long)a->seed, a->measured);
-  for (size_t i = 0; i < tune_kinds(a); i++) buffer_printf(&text, " %s", tune_kind(a, i));
   for (size_t i = 0; i < text.n; i++) hash = (hash ^ (unsigned char)text.at[i]) * 0x100000001b3;
-  buffer_printf(to, "%s %016llx %u %s", schedc_version(), (unsigned long long)hash,
-                t->about.driver_version, t->about.name);
+  buffer_printf(to, "%s %016llx %u %s, seed %llu, %u measured of", schedc_version(),
+                (unsigned long long)hash, t->about.driver_version, t->about.name,
+                (unsigned long long)a->seed, a->measured);
+  for (size_t i = 0; i < tune_kinds(a); i++) buffer_printf(to, " %s", tune_kind(a, i));
   free(text.at);
 }

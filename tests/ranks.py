@@ -204,12 +204,24 @@ def another_schedule(s):
     expect("rank 1 is told", late_code == 3 and not late_out and "rank 1 is refused" in late_err, late_code, late_err)
 
 
+def other_inputs(s):
+    """Times on other kinds of inputs are not mixed: a rank that measures on others is told which."""
+    for more, told in ((["--inputs", "ramp,normal"], "1 measured of ramp normal'"), (["--measured", "2"], "2 measured of normal outliers ramp'"),
+                       (["--seed", "1"], "seed 1, 1 measured of normal outliers ramp'")):
+        late = s.start(1, 2, "kinds", *more)
+        first = s.start(0, 2, "kinds")
+        (code, _, err), (late_code, _, late_err) = ended(first), ended(late)
+        expect(f"rank 0 goes on without {more}", code == 0 and "rank 1 is left out" in err, code, err)
+        expect(f"{more}: rank 1 is told", late_code == 3 and "rank 1 is refused" in late_err and told in late_err, late_code, late_err)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    for test in (four_are_as_one, under_mpirun, one_is_killed, one_leaves_at_the_door, shapes, strangers, nobody_there, another_schedule):
+    for test in (four_are_as_one, under_mpirun, one_is_killed, one_leaves_at_the_door, shapes, strangers, nobody_there, another_schedule,
+                 other_inputs):
         if re.search(args.only, test.__name__):
             with tempfile.TemporaryDirectory() as folder:
                 test(Setting(args.schedc, folder))

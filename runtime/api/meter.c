@@ -316,7 +316,6 @@ static schedc_status show(MeterJob *j, bool outputs) {
 // The chip has idled while results were compared: before the first turn of the finals, launches of
 // its program warm it up, for some seconds (measure.c says why).
 static schedc_status measure_kind(MeterJob *j) {
-  enum { SETTLING_MS = 150 };
   schedc_meter *m = j->m;
   schedc_status status = m->inputs.now == j->kind ? SCHEDC_OK : show(j, false);
   if (status) return status;

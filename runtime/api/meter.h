@@ -69,6 +69,7 @@ void sc_hear(void *heard, const schedc_diagnostic *d);  // a schedc_sink
 
 enum { MAX_KINDS = 16 };
 enum { WARMING_TURNS = 3 };  // before the finals, so many times as long as one of their turns
+enum { SETTLING_MS = 150 };  // of launches that do not count, before those of the finals that do
 
 typedef struct Inputs {
   const Driver *d;

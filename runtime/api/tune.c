@@ -276,7 +276,7 @@ static schedc_status enter_finals(Tuning *t) {
 static double between_kinds(const Inputs *in) {
   double bytes = 0;
   for (u32 i = 0; i < in->n; i++) bytes += (double)in->bytes[i];
-  return (in->measured - 1) * (bytes / 4e9 + 0.15);
+  return (in->measured - 1) * (bytes / 4e9 + SETTLING_MS * 1e-3);
 }
 
 // Keeps time back for the finals: for what warms the chip up, and for each finalist, whose launches
