@@ -25,8 +25,8 @@ FIRST = [("forward, `fa3_stale`, d128, 8448 tokens", "peers", "^fwd d128 s8448 f
          ("forward, `fa3_stale`, {} points of d64 to d256, with and without a mask", "peers", "^fwd (?!.* as the paper has it)"),
          ("forward in 8 bits, `fa3_fp8`, a scale for each head, d128, 16384 tokens", "fp8_peers", "^fp8 d128 s16384 full, a scale for a head$"),
          ("forward in 8 bits, {} points of d64 to d256, with and without a mask", "fp8_peers", "^fp8 d.*, a scale for a head$"),
-         ("backward, `fa3_bwd`, d128, 16384 tokens", "peers_h100_bwd", "^bwd d128 s16384 full$"),
-         ("backward, {} points of d64 to d256, with and without a mask", "peers_h100_bwd", "^bwd ")]
+         ("backward, `fa3_bwd`, d128, 16384 tokens", "peers", "^bwd d128 s16384 full$"),
+         ("backward, {} points of d64 to d256, with and without a mask", "peers", "^bwd ")]
 FIGURES = re.compile(r"^(<!-- figures -->\n)(.*?)^(<!-- end -->)$", re.M | re.S)
 PART = re.compile(r"^(<!-- (\w+)\.json -->\n)(.*?)^(<!-- end -->)$", re.M | re.S)
 
@@ -250,7 +250,7 @@ def memory(document):
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "hard_peers_h200": peers, "fa3_fp8": fp8_speed,
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "hard_peers_h100": peers, "fa3_fp8": fp8_speed,
           "small_peers": lambda document: peers(document, durations)}
 
 
