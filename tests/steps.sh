@@ -34,6 +34,22 @@ expect "a step that fails" 4 1 2
 step 1 "slow" sleep 20
 expect "a step that runs over its own limit" 0 1 0
 
+# holds TEXT: does $log/kept have this text?
+holds() {
+  [ "$(cat "$log/kept")" = "$1" ] && right=$((right + 1)) && return
+  wrong=$((wrong + 1))
+  echo "kept has '$(cat "$log/kept")', not '$1'"
+}
+
+kept 60 "is kept" "$log/kept" echo "one word"
+expect "a step whose output is kept" 1 0 0
+holds "one word"
+kept 60 "fails" "$log/kept" bash -c 'echo half; exit 1'
+expect "a step that fails behind half of its output" 0 1 0
+kept 1 "is slow" "$log/kept" bash -c 'echo half; sleep 20'
+expect "a step that is cut short behind half of its output" 0 1 0
+holds "one word"
+
 files=(a.sched b.sched)
 each 60 every 2 bash -c "'touch $log/{}.begun; test {} = a.sched'"
 expect "a step for each file" 1 1 0

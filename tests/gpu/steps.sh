@@ -53,6 +53,12 @@ step() {
   report "$2" "$file"
 }
 
+# kept SECONDS NAME FILE COMMAND…: what it says replaces FILE once it has ended well. Until then FILE is what it was.
+kept() {
+  local part="$log/${2//[ \/]/-}.part"
+  step "$1" "$2" bash -c '"${@:3}" >"$1" && mv "$1" "$2"' - "$part" "$3" "${@:4}"
+}
+
 # each SECONDS NAME JOBS COMMAND…: the command with each of `files` for {}, JOBS at a time, each with its limit.
 each() {
   local limit=$1 name=$2 jobs=$3 file
