@@ -10,7 +10,7 @@
 // H100 at its limit, after a pause or another program, the time of one and the same launch swings
 // by a fifth, with a period of one second, and it still swings after eight of them. So means over
 // whole seconds count, and before the sustained rounds all jobs together run for three
-// seconds. bench/results/README.md has what was measured ("How a figure moves").
+// seconds. bench/results/experiments.md has what was measured ("How a figure moves").
 #include <time.h>
 
 #include "runtime/cuda/gpu.h"
