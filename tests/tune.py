@@ -120,10 +120,15 @@ def by_value(result):
     return {value(c): c for c in result["candidates"]}
 
 
+def chose(got, best):
+    """`best` was chosen; or the default, where the machine was so busy that the noise is larger than the lead of `best`."""
+    return value(got["chosen"]) == best or (got["chosen"]["default"] and by_value(got)[best]["ratio"] > 1 - got["noise"])
+
+
 def chooses(s):
     code, (got,) = s.json("--out", s.path("store"))
     expect("exit code", code == 0, code)
-    expect("the fastest that is right", value(got["chosen"]) == 2 and got["chosen"]["ratio"] < 0.7, got)
+    expect("the fastest that is right", chose(got, 2) and by_value(got)[2]["ratio"] < 0.7, got)
     expect("refused", got["refused"] == {"R8.smem": 1} and (got["points"], got["legal"]) == (6, 5), got)
     found = by_value(got)
     expect("wrong results cannot win", found[4]["failed"] == "wrong" and not found[4]["verified"], found[4])
@@ -149,7 +154,7 @@ def measures_on_several_kinds(s):
         before = s.lines("kinds") if os.path.exists(s.path("kinds")) else []
         code, (got,) = s.json("--inputs", inputs, "--measured", str(count), "--out", s.path("kinds"), "--resume", file=file)
         what = f"on {count} of {inputs}"
-        expect(what, code == 0 and value(got["chosen"]) == best, got)
+        expect(what, code == 0 and chose(got, best), got)
         expect(f"{what}: so it says", (got["inputs"], got["measured"]) == (inputs.split(","), inputs.split(",")[:count]), got)
         expect(f"{what}: what is known was measured on the same", min(got["known"], known) == known and (known or not got["known"]), got)
         new = [line for line in s.lines("kinds")[len(before):] if line["sustained_ms"] > 0]
@@ -176,7 +181,7 @@ def resumes(s):
     code, (got,) = s.json("--out", s.path("store"), "--resume")
     lines = s.lines("store")
     new = [(line["tuning"]["B"], line["status"]) for line in lines[len(before):]]
-    expect("resumed", code == 0 and value(got["chosen"]) == 2 and got["known"] >= 4, got)
+    expect("resumed", code == 0 and chose(got, 2) and got["known"] >= 4, got)
     expect("only the default and the finals anew", all(b == "1" or status == "verified" for b, status in new), new)
     expect("what failed is known", by_value(got)[3]["failed"] == "R5.agree" and by_value(got)[4]["failed"] == "wrong", got)
     for more in (["--case", "other"], ["-p", "B=2"]):
@@ -199,7 +204,7 @@ def without_a_legal_default(s):
 def faults(s):
     """A program that ends in a fault takes the context with it; the others are measured on a new one."""
     code, (got,) = s.json("--unverified")
-    expect("after a fault", code == 0 and value(got["chosen"]) == 2, got)
+    expect("after a fault", code == 0 and chose(got, 2), got)
     expect("the fault", by_value(got)[3]["failed"] == "G.model", by_value(got)[3])
     expect("wrong as before", by_value(got)[4]["failed"] == "wrong", got)
 
@@ -252,7 +257,7 @@ def has_a_budget(s):
 
 def strategies(s):
     code, (got,) = s.json("--strategy", "exhaustive")
-    expect("exhaustive", code == 0 and value(got["chosen"]) == 2 and max(c["rungs"] for c in got["candidates"]) == 1, got)
+    expect("exhaustive", code == 0 and chose(got, 2) and max(c["rungs"] for c in got["candidates"]) == 1, got)
     code, (got,) = s.json("--strategy", "model", "--top", "1")
     expect("by the model", code == 0 and len(got["candidates"]) <= 4, got)
 
