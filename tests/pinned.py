@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What attention schedules must do with NaN and infinity.
+"""What attention schedules must do with NaN and infinity, and what quotients give.
 
 A query or key that is NaN makes NaN of the rows that see it and of no others; what lies past a sequence's
 end, and what is masked by a key's position, never shows. The specification says the same, so a run must
-match it, NaN for NaN; beyond that the rows are counted here.
+match it, NaN for NaN; beyond that the rows are counted here. Quotients by a value of a row have the same bits
+where the schedule is interpreted and where its emitted code runs on the model.
 
   pinned.py --schedc build/schedc
 """
@@ -17,6 +18,21 @@ import numpy as np
 
 FIXED = [f"schedules/{name}.sched" for name in ("fa3_alg1", "fa3_fwd", "fa3_stage3", "fa3_stale", "gqa_fwd_2wg")]
 POLICIES = ["early", "late", "random"]
+QUOTIENTS = """kernel quotients {
+  in  X : f32[M, 64], V : f32[M]
+  out Y : f32[M, 64], S : f32[M]
+  spec { Y[i,j] = X[i,j] / V[i]; S[i] = max(j) X[i,j] / V[i] }
+  grid (x : cdiv(M, 64))
+  role all : 1 warpgroup, 128 regs {
+    reg s : f32[64, 64], v : f32[64], t : f32[64]
+    s[i,j] = X[x*64 + i, j]
+    v[i] = V[x*64 + i]
+    t[i] = max(j) s[i,j] / v[i]
+    Y[x*64 + i, j] = s[i,j] / v[i]
+    S[x*64 + i] = t[i]
+  }
+}
+"""
 
 
 class Bench:
@@ -145,6 +161,33 @@ def behind_the_end(bench):
               lambda o, l: "NaN behind the end shows" if np.isnan(o).any() or np.isnan(l).any() else None)
 
 
+def quotients(bench):
+    rng = np.random.default_rng(5)
+    x = {"X": rng.standard_normal((128, 64)).astype(np.float32), "V": (10.0 ** rng.uniform(-30, 30, 128)).astype(np.float32)}
+    x["V"][:5] = 1e-40, 0, np.inf, np.nan, -1e-39
+    x["X"][:5, ::3] = 0
+    path = os.path.join(bench.folder, "quotients.sched")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(QUOTIENTS)
+    for tensor, array in x.items():
+        np.save(os.path.join(bench.folder, tensor + ".npy"), array)
+    found = {}
+    for on in "cpu", "model":
+        command = [bench.schedc, "run", path, "--on", on]
+        for way, tensor in ("in", "X"), ("in", "V"), ("out", "Y"), ("out", "S"):
+            command += [f"--{way}", f"{tensor}=" + os.path.join(bench.folder, tensor + (".npy" if way == "in" else f"_{on}.npy"))]
+        # Not right where the inverse is infinite and X is 0, as the reference says.
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+        found[on] = [np.load(os.path.join(bench.folder, f"{tensor}_{on}.npy")) for tensor in "YS"]
+    same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found["cpu"], found["model"]))
+    infinite = np.isnan(found["cpu"][0][0, ::3]).all() and np.isinf(found["cpu"][0][0, 1::3]).all()
+    for what, holds in ("quotients: the same bits", same), ("quotients: 0 times an infinite inverse", infinite):
+        bench.passed += bool(holds)
+        bench.failed += not holds
+        if not holds:
+            print(what, found["cpu"][0][:5, :4], found["model"][0][:5, :4])
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -157,6 +200,7 @@ def main():
         ragged(bench)
         ragged_gradients(bench)
         behind_the_end(bench)
+        quotients(bench)
     print(f"{bench.passed} passed, {bench.failed} failed, 0 skipped")
     return 1 if bench.failed or not bench.passed else 0
 

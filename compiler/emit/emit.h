@@ -179,7 +179,6 @@ typedef enum HoistKind {
   HOIST_ROW,      // one a row: name[r]
   HOIST_BELOW,    // a comparison: the thread's column < name or name[r]
   HOIST_ABOVE,    // a comparison: the thread's column > name or name[r]
-  HOIST_OVER,     // a quotient: its dividend * name[r], the divisor's inverse
   HOIST_VECTOR2,  // two columns' values: name.x, name.y
   HOIST_VECTOR4,  // those of four elements: name[e & 3]
 } HoistKind;

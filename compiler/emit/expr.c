@@ -199,7 +199,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
 }
 
 // The text for a value that was computed before the loop over elements, or at its head.
-static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
+static Txt hoisted(Cuda *c, const At *at, const Hoist *h) {
   if (h->kind == HOIST_VECTOR2) {
     return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}
                        : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
@@ -207,7 +207,6 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
   if (h->kind == HOIST_VECTOR4)
     return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
   const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r.s) : h->name;
-  if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
   if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};
   if (h->kind == HOIST_ABOVE) return (Txt){cu_text(c, "%s > %s", cu_col_step(c, at), s), P_LT};
   return (Txt){s, P_ATOM};
@@ -216,7 +215,7 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
 Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   const Hoist *h = &c->hoist[x];
-  if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
+  if (at && h->name && h->statement == c->statement) return hoisted(c, at, h);
   if (c->xname[x]) return (Txt){c->xname[x], P_NAME};
   if (at && at->element && c->use[x].element == at->element) return (Txt){c->use[x].name, P_NAME};
   u8 arity = sc_xop[e->op].arity;

@@ -212,19 +212,14 @@ static bool limit(MapGen *g, Xid x) {
 
 // ---- what is computed before the loop over elements
 
-// Declares variables for `value` in each of the thread's two rows, which stand for `x` from then
-// on. `form`: what is made of the value, which is its %s.
-static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form,
-                    HoistKind kind) {
+// Declares variables for x in each of the thread's two rows, which stand for it from then on.
+static void per_row(MapGen *g, Xid x, const char *stem) {
   Cuda *c = g->c;
   const char *name = cu_temp(c, stem);
   At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
-  int prec = kind == HOIST_OVER ? P_UNARY : 0;
-  const char *t0 = cu_paren(c, cu_value(c, &r0, value), prec),
-             *t1 = cu_paren(c, cu_value(c, &r1, value), prec);
-  const char *type = cu_ctype(c, value);
-  cu_var(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
-  hoist(g, x, name, kind, true);
+  const char *t0 = cu_value(c, &r0, x).s, *t1 = cu_value(c, &r1, x).s;
+  cu_var(c, "const %s %s[2] = {%s, %s};", cu_ctype(c, x), name, t0, t1);
+  hoist(g, x, name, HOIST_ROW, true);
 }
 
 // Declares what rows of a tensor are read from, and into: for each of the thread's two the address
@@ -314,7 +309,8 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
       return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
     return elems ? cu_text(c, "%s_row", c->name[buf]) : NULL;
   }
-  return elems && sc_xop[e->op].slow ? "row_value" : NULL;
+  if (!elems || !sc_xop[e->op].slow) return NULL;
+  return e->op == X_DIV ? "inverse" : "row_value";
 }
 
 // The same of what a condition may leave out: what is computed once is computed all the same.
@@ -342,19 +338,12 @@ void cu_prepare(MapGen *g, Xid x, bool elems) {
   if (h->name || h->prepared >> elems & 1 || x_uniform(c->k, x)) return;
   h->prepared |= (u8)(1u << elems);
   if (limit(g, x) || ahead(g, x) || added(g, x)) return;
-  if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) &&
-      !x_uniform(c->k, e->b) && g->rows) {
-    cu_prepare(g, e->a, elems);
-    cu_prepare(g, e->b, elems);
-    per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
-    return;
-  }
   Columns columns =
       e->op == X_SUM ? columns_of(g, e->a, is_float_zero) : (Columns){0, g->cols, e->a};
   prepare_operands(g, e, columns.value, elems);
   const char *stem = row_value(g, x, elems);
   if (reduces) reduction(g, x, columns);
-  else if (stem) per_row(g, x, x, stem, "%s", HOIST_ROW);
+  else if (stem) per_row(g, x, stem);
 }
 
 // ---- the statement

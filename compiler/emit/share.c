@@ -22,18 +22,14 @@ enum { LONG = 24, TOO_LONG = 1 << 20 };
 static void sort(Cuda *c) { sc_sort_u32(c->order.at, c->order.n); }
 
 // What stands for the expression in the statement being written, or NULL.
-static const Hoist *stands_for(const Cuda *c, Xid x) {
+static bool has_name(const Cuda *c, Xid x) {
   const Hoist *h = &c->hoist[x];
-  return h->name && h->statement == c->statement ? h : NULL;
+  return h->name && h->statement == c->statement;
 }
 
-// The operands that are written out with x: none if x has a name; only the dividend of a quotient
-// whose divisor has one.
+// The operands that are written out with x: none if x has a name.
 static u32 parts(const Cuda *c, Xid x, Xid part[SC_MAX_OPERANDS]) {
-  const Hoist *h = stands_for(c, x);
-  if (!h) return x_operands(c->k, x, part);
-  *part = c->k->expr.at[x].a;
-  return h->kind == HOIST_OVER;
+  return has_name(c, x) ? 0 : x_operands(c->k, x, part);
 }
 
 // Counts the uses of x's operands. A load's count twice, as the test that the element lies inside
@@ -188,16 +184,13 @@ void cu_declare_of_loop(Cuda *c, u32 loop) { declare(c, c->kept_of[loop]); }
 
 // Lists the values below an expression that are not uniform, as this statement writes them.
 static void meet_written(Cuda *c, Xid root) {
-  Xid part[SC_MAX_OPERANDS];
   c->order.n = 0;
   x_begin(&c->below, DEP_IDX | DEP_TILE);
   x_from(&c->below, root);
   for (Xid x; (x = x_next(&c->below));) {
     PUSH(c->sc, &c->order, x);
     c->use[x] = (Use){.loop = SC_NONE};
-    if (!stands_for(c, x)) continue;
-    x_skip(&c->below);
-    if (parts(c, x, part)) x_from(&c->below, part[0]);
+    if (has_name(c, x)) x_skip(&c->below);
   }
   sort(c);
 }

@@ -95,6 +95,7 @@ static void lay_out_statement(const Kernel *k, Map *m) {
 bool sc_lay_out(Sc *sc, Kernel *k) {
   lay_out_tiles(k);
   for (u32 i = 0; i < k->map.n; i++) lay_out_statement(k, &k->map.at[i]);
+  sc_invert_rows(sc, k);
   permute_stages(k);
   sc_choose_moves(sc, k);
   return true;

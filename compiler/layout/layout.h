@@ -67,6 +67,7 @@ bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n,
 // Is each element that a statement writes to memory one thread's, which alone writes it, and alone
 // reads it if the statement does?
 bool sc_one_thread_writes(const Kernel *k, const Map *m);
+void sc_invert_rows(Sc *sc, Kernel *k);   // inverse.c: quotients by a value of a row
 void sc_choose_moves(Sc *sc, Kernel *k);  // move.c: of each statement and its reads
 
 #endif

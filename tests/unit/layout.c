@@ -159,6 +159,34 @@ static void registers(void **state) {
   assert_int_equal(sc_tile_regs(k, tile(k, "c")), 16);
 }
 
+// The operation that the last statement's value ends in.
+static ExprOp ends_in(void **state, const char *body) {
+  Fixture *f = *state;
+  end(state), begin(state);
+  const Kernel *k = compile(f, "t.sched", sc_printf(&f->sc, frame, body));
+  const Code *code = &k->role.at[2].code;
+  u32 at = 0;
+  while (code->at[at].op != OP_RELEASE) at++;
+  while (code->at[at].op != OP_MAP) at--;
+  const Map *m = &k->map.at[code->at[at].arg[0]];
+  const Expr *e = &k->expr.at[m->root];
+  if (!x_reduces(e->op)) return (ExprOp)e->op;
+  assert_int_equal(m->folds, 1);
+  assert_int_equal(k->fold.at[m->fold0], m->root);
+  return (ExprOp)k->expr.at[e->a].op;
+}
+
+// A quotient by a value of its row is a product with its inverse; others are divisions.
+static void quotients(void **state) {
+  assert_int_equal(ends_in(state, "s[i,j] = s[i,j] / m[i]"), X_MUL);
+  assert_int_equal(ends_in(state, "s[i,j] = 1 / (s[i,j] / (2 * m[i]))"), X_DIV);
+  assert_int_equal(ends_in(state, "m[i] = max(j) s[i,j] / m[i]"), X_MUL);
+  assert_int_equal(ends_in(state, "s[i,j] = s[i,j] / c[j]"), X_DIV);
+  assert_int_equal(ends_in(state, "s[i,j] = s[i,j] / p[i,j]"), X_DIV);
+  assert_int_equal(ends_in(state, "s[i,j] = s[i,j] / (1.0 * M)"), X_DIV);
+  assert_int_equal(ends_in(state, "m[i] = m[i] / (1 + m[i])"), X_DIV);
+}
+
 // Threads of one statement are those of another: if its elements stay with their holders.
 static bool alike(void **state, const char *first, const char *second) {
   Fixture *f = *state;
@@ -201,7 +229,8 @@ static void slices_under_conditions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(tiles),          TEST(vectors),   TEST(parts),   TEST(moves),
-      TEST(transpositions), TEST(registers), TEST(threads), TEST(slices_under_conditions)};
+      TEST(tiles),   TEST(vectors),        TEST(parts),
+      TEST(moves),   TEST(transpositions), TEST(registers),
+      TEST(threads), TEST(quotients),      TEST(slices_under_conditions)};
   return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
