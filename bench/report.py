@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import statistics
 import sys
 import textwrap
 
@@ -173,6 +174,18 @@ def predictions(document):
                 lines)
 
 
+def builds(document):
+    lines = []
+    for p in document["points"]:
+        took, bar = statistics.median(p["nvrtc"]), p["bar"]
+        verdict = "" if bar is None else f"{bar:.0f}" if took < bar else f"{bar:.0f}, missed"
+        lines.append([p["name"], f"{1e3 * statistics.median(p['cuda_c']):.0f}", f"{took:.2f}",
+                      f"{min(p['nvrtc']):.2f} to {max(p['nvrtc']):.2f}", verdict])
+    head = ["schedule", "schedc, to CUDA C (ms)", "NVRTC, to machine code (s)", "its rounds", "bar (s)"]
+    libraries = ", ".join(sorted({p["library"] for p in document["points"]}))
+    return f"{document['processor']}, {document['cores']} cores, {libraries}; {document['date'][:10]}.\n\n" + rows(head, lines)
+
+
 def cuda(version):
     return f"{version // 1000}.{version % 1000 // 10}"
 
@@ -248,7 +261,7 @@ def memory(document):
     return where(document) + rows(["GB/s, cold / sustained", "schedc", "PyTorch", "ratio", "of its copy", "bar"], lines)
 
 
-TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
+TABLES = {"run": run, "build": builds, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
           "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "hard_peers_h100": peers, "fa3_fp8": fp8_speed,
           "small_peers": lambda document: peers(document, durations)}

@@ -298,6 +298,7 @@ static int build_in(Program *p, const char *folder, const Text *text) {
                            NULL};
   char *const link[] = {(char *)compiler(),
                         "-shared",
+                        "-Wl,-Bsymbolic",  // a kernel called `exit` is this one
                         "-nodefaultlibs",
                         object,
                         "-o",

@@ -186,6 +186,25 @@ sys.exit(wrong)
 """
 
 
+def builds(schedc):
+    """bench/build.py: each round's times of what it is asked for; what does not build ends it."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "b.json")
+        command = [sys.executable, "bench/build.py", "--schedc", os.path.abspath(schedc), "--rounds", "2", "--out", out]
+        done = subprocess.run([*command, "--only", "gemm"], capture_output=True, timeout=120, encoding="utf-8", check=False)
+        with open(out, encoding="utf-8") as file:
+            document = json.load(file)
+        points = document["points"]
+        expect("one point", done.returncode == 0 and [p["name"] for p in points] == ["gemm_pingpong"], done.stderr)
+        expect("a time of each round", all(len(points[0][n]) == 2 and min(points[0][n]) > 0 for n in ("cuda_c", "nvrtc", "whole")) and
+               all(w > n for w, n in zip(points[0]["whole"], points[0]["nvrtc"])), points)
+        done = subprocess.run([*command, "--only", "nothing"], capture_output=True, timeout=60, encoding="utf-8", check=False)
+        expect("nothing to measure", done.returncode == 2 and "nothing to measure" in done.stderr, done.stderr)
+        env = {**os.environ, "SCHEDC_NVRTC": "/no/nvrtc.so"}
+        done = subprocess.run([*command, "--only", "gemm"], capture_output=True, timeout=60, encoding="utf-8", check=False, env=env)
+        expect("what does not build", done.returncode == 1 and done.stderr.startswith("gemm_pingpong: "), done.stderr)
+
+
 def adversarial(schedc):
     import adversarial as program
     from libschedc import Kernel, Library
@@ -380,7 +399,7 @@ def main():
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, lengths, work, errors, sweep, samples, arguments, peers, ablation, adversarial, reported, paths):
+    for part in (variants, lengths, work, errors, sweep, samples, builds, arguments, peers, ablation, adversarial, reported, paths):
         part(schedc)
     return tell()
 

@@ -45,7 +45,7 @@ static bool is_word(const char *name) {
       // the emitter's own
       "DEV", "List", "Lists", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col",
       "col0", "counter", "cta", "cta_rank", "e", "inside", "instance", "lane", "memory", "met", "n",
-      "named_bars", "next", "owner", "r", "row", "row0", "row_out", "slot", "smem", "thread",
+      "named_bars", "next", "owner", "r", "row", "row0", "row_out", "sc", "slot", "smem", "thread",
       "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta",
       "warpgroup", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {

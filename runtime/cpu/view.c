@@ -198,13 +198,24 @@ static void line_in(Elem elem, float *stage, const char *base, i64 at, i64 strid
   }
 }
 
+// Adds the element of a stage at `from`, as the copy engine does: integers wrap.
+static void add_elem(Elem elem, void *to, i64 at, const float *from) {
+  u32 more;
+  if (elem != EL_I32) {
+    sc_set_elem(elem, to, at, (float)sc_get_elem(elem, to, at) + *from);
+    return;
+  }
+  memcpy(&more, from, sizeof more);
+  ((u32 *)to)[at] += more;
+}
+
 static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stride, i64 n,
                      Transfer way) {
   i64 bytes = sc_elem[elem].bytes, step = stride == 1 && way != TRANSFER_ADD ? n : 1;
   for (i64 i = 0; i < n; i += step) {
     i64 where = at + i * stride;
     if (way == TRANSFER_ADD) {
-      sc_set_elem(elem, base, where, (float)sc_get_elem(elem, base, where) + stage[i]);
+      add_elem(elem, base, where, stage + i);
     } else if (way == TRANSFER_POISON) {
       sc_fill_nan(elem, base + where * bytes, (size_t)step);
     } else {
