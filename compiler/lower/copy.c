@@ -100,7 +100,7 @@ static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
   if (slices != s->rank) {
     Diag *d = low_error(l, D_R9_RANK, at,
                         "%u of the dimensions of '%s' %s sliced, and a stage of '%s' has %u",
-                        slices, t->name, slices == 1 ? "is" : "are", s->name, s->rank);
+                        slices, t->name, slices == 1 ? "is" : "are", low_part_name(l, s), s->rank);
     sc_note(l->sc, d, s->span, "%s", low_dims_text(l, stage));
     sc_note(l->sc, d, t->span, "%s", low_dims_text(l, tensor->buf));
     sc_help(l->sc, d,
@@ -109,7 +109,7 @@ static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
   }
   if (t->elem != s->elem) {
     Diag *d = low_error(l, D_R9_TYPE, at, "a copy does not convert: '%s' has %s, '%s' has %s",
-                        t->name, sc_elem[t->elem].text, s->name, sc_elem[s->elem].text);
+                        t->name, sc_elem[t->elem].text, low_part_name(l, s), sc_elem[s->elem].text);
     sc_note(l->sc, d, s->span, "declared here");
     sc_help(l->sc, d, "give the ring the tensor's element type");
     return false;

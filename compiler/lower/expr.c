@@ -63,8 +63,10 @@ Xid low_real(Low *l, const Node *n, Xid x) {
     Diag *d = low_error(l, D_R9_QUOTIENT, n->span,
                         "an integer quotient is used as a real: it is rounded down first");
     sc_help(l->sc, d,
-            "write 1.0 * a / b for the real quotient; name the quotient with 'let' if it is meant "
-            "to be whole");
+            l->spec ? "write 1.0 * a / b for the real quotient, 1.0 * (a - a %% b) / b if it is "
+                      "meant to be whole"
+                    : "write 1.0 * a / b for the real quotient; name the quotient with 'let' if it "
+                      "is meant to be whole");
     return 0;
   }
   return low_make(l, n->span, X_TOREAL, x, 0, 0);

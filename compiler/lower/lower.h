@@ -223,6 +223,8 @@ int low_var(Low *l, Sym name);           // the live variable of that name, or -
 int low_new_var(Low *l, Sym name, Span at);
 Xid low_index(Low *l, Sym name, Span at);    // a free name as an index
 const char *low_dims_text(Low *l, u32 buf);  // "[64, 128]"
+// a part of a ring's stages as a schedule names it: "k", "r.a"
+const char *low_part_name(Low *l, const Buf *part);
 
 // ---- map.c
 

@@ -116,13 +116,11 @@ static void filled_in_part(Low *l, u32 buf, const Walk *w) {
     covered(l, buf, d, filled, true, &gap);
     u32 view = covered(l, buf, d, filled, false, &gap);
     if (view == SC_NONE) continue;
-    const Ring *r = &l->k->ring.at[b->ring];
-    const char *name = r->parts > 1 ? sc_printf(l->sc, "%s.%s", r->name, b->name) : b->name;
     Diag *at =
         low_error(l, D_R5_EMPTY, l->k->view.at[view].span,
-                  "'%s' is read here, and no fill brings what has index %lld in dimension %u", name,
-                  (long long)gap, d + 1);
-    sc_note(l->sc, at, r->span, "what was in its stages before is read");
+                  "'%s' is read here, and no fill brings what has index %lld in dimension %u",
+                  low_part_name(l, b), (long long)gap, d);
+    sc_note(l->sc, at, l->k->ring.at[b->ring].span, "what was in its stages before is read");
     sc_help(l->sc, at, "fill all that is read, or read no more than is filled");
     return;
   }

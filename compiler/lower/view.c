@@ -109,6 +109,11 @@ const char *low_dims_text(Low *l, u32 buf) {
   return s.at;
 }
 
+const char *low_part_name(Low *l, const Buf *part) {
+  const Ring *r = &l->k->ring.at[part->ring];
+  return r->parts > 1 ? sc_printf(l->sc, "%s.%s", r->name, part->name) : part->name;
+}
+
 // ---- positions
 
 // uniform + variable, in any association. False: it is neither.
@@ -168,15 +173,19 @@ static Xid position_value(Low *l, const Node *n) {
 }
 
 static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
+  const Buf *b = &l->k->buf.at[buf];
   *p = (Pos){.var = -1};
   if (n->kind == ND_SLICE) {
     Diag *d = low_error(l, D_N_KIND, n->span, "a slice stands in copies only");
-    sc_help(l->sc, d, "in other statements an index says how far: e + i");
+    sc_help(l->sc, d,
+            b->space == SP_STAGE
+                ? "a copy takes a stage as a whole; in other statements an index says "
+                  "how far: e + i"
+                : "in other statements an index says how far: e + i");
     return false;
   }
   Xid x = position_value(l, n);
   if (!x) return false;
-  const Buf *b = &l->k->buf.at[buf];
   if (l->spec) {
     if (low_at(l, x)->op == X_IDX) p->var = (i8)low_at(l, x)->ref;
     else p->base = x;

@@ -69,8 +69,8 @@ void sc_report_open(Sc *sc, const Certificate *c) {
   }
   if (d)
     sc_help(sc, d,
-            "it may be right: loops that all roles write with the same bounds and nesting are "
-            "proved best; `schedc explain V.open` says more");
+            "it may be right or wrong: `schedc test` tries its cases; loops that all roles write "
+            "with the same bounds and nesting are proved best; `schedc explain V.open` says more");
 }
 
 const char *sc_verdict_text(Verdict verdict) {
