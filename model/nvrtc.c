@@ -296,9 +296,10 @@ static int build_in(Program *p, const char *folder, const Text *text) {
                            "-o",
                            object,
                            NULL};
+  // -Bsymbolic: a kernel called `exit` is this one
   char *const link[] = {(char *)compiler(),
                         "-shared",
-                        "-Wl,-Bsymbolic",  // a kernel called `exit` is this one
+                        "-Wl,-Bsymbolic",
                         "-nodefaultlibs",
                         object,
                         "-o",

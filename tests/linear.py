@@ -141,6 +141,13 @@ def doubled_rounds(n):
                   math=f"for t in 0 .. a{n} + 1 {{ wait z; release z }}")
 
 
+def doubled_choices(n):
+    """The proof takes choices, minima and maxima apart: these roles disagree by a round."""
+    return kernel(items="let a0 = cdiv(N, 64)\n" + repeat(n, "let a{1} = a{0} > 7 ? max(a{0} - 1, 5) : min(a{0}, 3)"),
+                  load=f"for t in 0 .. a{n} {{ acquire z; z[i] = 0; commit z }}",
+                  math=f"for t in 0 .. a{n} {{ wait z; release z }}\nwait z; release z")
+
+
 def doubled_in_loop(n):
     return kernel(math="for t in 0 .. 3 {\nlet a0 = t\n" + repeat(n, "let a{1} = min(a{0}, 7) * (a{0} % 5)") +
                   f"if a{n} < 0 {{ o[i,j] = 0 }} }}\n")
@@ -326,6 +333,7 @@ INPUTS = [
     (doubled_columns, 15, (*ALL, "model"), 0),
     (doubled_extents, 15, (*ALL, "model"), 0),
     (doubled_rounds, 25, ("check",), 0),
+    (doubled_choices, 16, ("check",), 0),
     (doubled_in_loop, 15, (*ALL, "model"), 0),
     (let_later, 15, ("build", "model"), 0),
     (params, 1000, FRONT, 0),

@@ -230,6 +230,7 @@ Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most, u32 b
   e->symbolic = (Symbolic){
       .v = v, .sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
   e->symbolic.below = x_below(v->sc, v->k);
+  e->symbolic.told = NEWS(v->sc, Told, v->k->expr.n);
   e->symbolic.modulus = NEWS(v->sc, u8, loop_bytes(p));
   e->symbolic.remainder = NEWS(v->sc, u8, loop_bytes(p));
   e->run.ask = sc_symbolic_ask;

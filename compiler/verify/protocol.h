@@ -191,6 +191,18 @@ enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 16 };  // of a ghost: its va
 // their own, of which is known what the facts say.
 typedef enum Expand { EXPAND_NONE, EXPAND_BOUNDS, EXPAND_ALL } Expand;
 
+// What a question has been told: of the process, deep in a condition or not, and in these rounds of
+// loops (Symbolic.past).
+typedef struct Told {
+  u32 question, process, past;
+  bool deep;
+  Answer is;
+} Told;
+typedef struct Resolved {
+  Told told;
+  Lin *form;  // if told.is YES
+} Resolved;
+
 typedef struct Symbolic {
   Verify *v;
   Sc *sc;
@@ -198,13 +210,16 @@ typedef struct Symbolic {
   Below below;
   const Protocol *p;
   const Residues *residues;
-  u32 which;              // of their cases
-  u8 expand;              // Expand
-  u32 asking;             // depth of conditions and quotients in work
-  u32 values, room;       // … known, and of these in the zone
-  u32 value[MAX_VALUES];  // atoms
-  bool haunted;           // there is room for ghosts
-  bool wants;             // UNKNOWN: only because a value or the ghosts are not in the zone yet
+  u32 which;               // of their cases
+  u8 expand;               // Expand
+  u32 asking;              // depth of conditions and quotients in work
+  u32 question;            // the number of the present one
+  Told *told;              // by truth: what the last question was told that asked
+  VEC(Resolved) resolved;  // by atom, likewise
+  u32 values, room;        // … known, and of these in the zone
+  u32 value[MAX_VALUES];   // atoms
+  bool haunted;            // there is room for ghosts
+  bool wants;              // UNKNOWN: only because a value or the ghosts are not in the zone yet
   Zone zone;
   u8 *modulus,
       *remainder;  // by loop variable, from 1: it is modulus times that of the zone + remainder

@@ -114,7 +114,18 @@ static Answer in_cluster(Symbolic *m, u32 process, u32 atom, u32 axis, Lin *out)
   return ok ? YES : UNKNOWN;
 }
 
-static Answer resolve_atom(Symbolic *m, u32 process, u32 atom, Lin *out) {
+// A question asks for each truth, and for the form of each atom, once, however often it is named.
+// (What is open ends the question.)
+static bool is_told(const Symbolic *m, const Told *t, u32 process) {
+  return t->question == m->question && t->process == process && t->past == m->past &&
+         t->deep == (m->asking != 0);
+}
+
+static Told tell(const Symbolic *m, u32 process, Answer is) {
+  return (Told){m->question, process, m->past, m->asking != 0, is};
+}
+
+static Answer work_out(Symbolic *m, u32 process, u32 atom, Lin *out) {
   const Atom a = m->f->atom.at[atom];
   bool moving = sc_symbolic_moves(m, atom),
        chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
@@ -139,6 +150,22 @@ static Answer resolve_atom(Symbolic *m, u32 process, u32 atom, Lin *out) {
   if (expand || sc_symbolic_turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
   *out = sc_form_extreme(m->f, a.op, &x, &y);
   return YES;
+}
+
+static Answer resolve_atom(Symbolic *m, u32 process, u32 atom, Lin *out) {
+  while (m->resolved.n <= atom) PUSH(m->sc, &m->resolved, ((Resolved){0}));
+  Resolved *known = &m->resolved.at[atom];
+  if (is_told(m, &known->told, process)) {
+    if (known->told.is == YES) sc_lin_copy(out, known->form);
+    return known->told.is;
+  }
+  Answer is = work_out(m, process, atom, out);
+  if (is == OPEN) return is;
+  known = &m->resolved.at[atom];  // the table may have grown
+  if (!known->form) known->form = NEW(m->sc, Lin);
+  if (is == YES) sc_lin_copy(known->form, out);
+  known->told = tell(m, process, is);
+  return is;
 }
 
 typedef struct Resolving {
@@ -291,7 +318,7 @@ static Answer compared(Symbolic *m, u32 process, Xid x) {
   }
 }
 
-static Answer truth(Symbolic *m, u32 process, Xid x) {
+static Answer decide(Symbolic *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   bool decided;
   if (x_const_bool(m->p->k, x, &decided)) return decided ? YES : NO;
@@ -305,6 +332,13 @@ static Answer truth(Symbolic *m, u32 process, Xid x) {
   Answer a = m->p->k->expr.at[e->a].ty == TY_INT ? compared(m, process, x) : UNKNOWN;
   m->asking--;
   return a == UNKNOWN && !m->wants ? whole(m, process, x) : a;
+}
+
+static Answer truth(Symbolic *m, u32 process, Xid x) {
+  if (is_told(m, &m->told[x], process)) return m->told[x].is;
+  Answer is = decide(m, process, x);
+  if (is != OPEN) m->told[x] = tell(m, process, is);
+  return is;
 }
 
 // ---- loops
@@ -394,6 +428,7 @@ static void leave(Symbolic *m, u32 var) {
 
 static Answer ask_once(Symbolic *m, u32 process, const Step *s, u32 var) {
   m->wants = m->renumbered = false;
+  m->question++;
   switch (s->kind) {
     case STEP_IF: return truth(m, process, s->x);
     case STEP_ENTER: return enter(m, process, s, var);

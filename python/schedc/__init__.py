@@ -36,6 +36,14 @@ __all__ = ["Binding", "Candidate", "Certificate", "Diagnostic", "Difference", "E
 _OF_TORCH = ("flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func")
 
 
+def _has_torch() -> bool:
+    return sys.modules["torch"] is not None if "torch" in sys.modules else find_spec("torch") is not None
+
+
+if not _has_torch():  # `from schedc import *` takes what is there
+    __all__ = [name for name in __all__ if name not in _OF_TORCH]
+
+
 def explain(code: str) -> Optional[str]:
     """A page about a diagnostic ("R3.release"), or None if there is no such code."""
     return _core.explain(code)
@@ -43,8 +51,7 @@ def explain(code: str) -> Optional[str]:
 
 def __dir__() -> List[str]:
     """What users are meant to see; without PyTorch not what needs it, as tools ask for all that is listed."""
-    has_torch = sys.modules["torch"] is not None if "torch" in sys.modules else find_spec("torch") is not None
-    hidden = () if has_torch else _OF_TORCH
+    hidden = () if _has_torch() else _OF_TORCH
     return [name for name in sorted({*globals(), *__all__}) if name.startswith("_") or name in __all__ and name not in hidden]
 
 

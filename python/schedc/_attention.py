@@ -407,6 +407,15 @@ def _check_starts(starts_q: Tensor, starts_k: Tensor) -> None:
         raise ValueError(f"cu_seqlens_q and cu_seqlens_k have the same length, not {len(starts_q)} and {len(starts_k)}")
 
 
+def _check_how(softmax_scale: Optional[float], causal: bool) -> None:
+    """Calls in the order of FlashAttention 2 show here: its fourth argument, dropout_p, comes before the scale."""
+    order = "the order is FlashAttention-3's, without dropout_p: give what comes behind the tensors and lengths by name"
+    if causal not in (False, True):
+        raise TypeError(f"causal: True or False is wanted, not {causal!r}; {order}")
+    if softmax_scale is not None and not softmax_scale > 0:
+        raise ValueError(f"softmax_scale: a number above 0 is wanted, not {softmax_scale!r}; {order}")
+
+
 def _only_defaults(dropout_p: float, window_size: Tuple[int, int], softcap: float, alibi_slopes: Optional[Tensor],
                    return_attn_probs: bool, deterministic: bool = False, block_table: Optional[Tensor] = None) -> None:
     for name, given, default in (("dropout_p", dropout_p, 0.0), ("window_size", tuple(window_size), (-1, -1)),
@@ -422,7 +431,8 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
                     alibi_slopes: Optional[Tensor] = None, deterministic: bool = False, return_attn_probs: bool = False,
                     q_descale: Optional[Tensor] = None, k_descale: Optional[Tensor] = None,
                     v_descale: Optional[Tensor] = None) -> Tensor:
-    """softmax(scale * Q Kᵀ) V, with flash-attn's layouts: q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are
+    """softmax(scale * Q Kᵀ) V, with flash-attn's layouts, and FlashAttention-3's order of arguments (FlashAttention 2 has dropout_p
+    before softmax_scale): q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are
     a multiple of groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
 
     Elements may also be float8_e4m3fn or float8_e5m2, as with FlashAttention-3. Then O is bfloat16, and there are no gradients.
@@ -435,6 +445,8 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     it is the default, and else is a NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs)
+    if softmax_scale is not None or causal is not False:
+        _check_how(softmax_scale, causal)
     if getattr(q, "dtype", None) in _EIGHT:
         from ._fp8 import attention_by_heads
         return attention_by_heads(q, k, v, q_descale, k_descale, v_descale, softmax_scale, causal)
@@ -472,12 +484,17 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
             or return_attn_probs or block_table is not None):
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs, deterministic, block_table)
+    if softmax_scale is not None or causal is not False:
+        _check_how(softmax_scale, causal)
     alone = _alone(q, k, v)
     if not alone:
         _check(q, k, v, 3)
         _check_starts(cu_seqlens_q, cu_seqlens_k)
     if max_seqlen_q is None or max_seqlen_k is None:
         raise TypeError("max_seqlen_q and max_seqlen_k: the rows of the longest sequences are wanted, not None")
+    if max_seqlen_q < 0 or max_seqlen_k < 0:
+        raise ValueError(f"max_seqlen_q and max_seqlen_k: the rows of the longest sequences are wanted, not {max_seqlen_q} and "
+                         f"{max_seqlen_k}")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
     if not alone:

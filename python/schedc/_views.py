@@ -62,6 +62,15 @@ def _capsule(array: Any) -> object:
     if hasattr(array, "detach"):  # PyTorch hands out no tensor that requires a gradient
         array = array.detach()
     if array.__dlpack_device__()[0] != _CUDA:
-        return array.__dlpack__()
+        return _handed_out(array)
     own = type(array).__module__.split(".")[0] in ("torch", "cupy")
-    return array.__dlpack__(stream=_NO_WAIT if own else _DEFAULT_STREAM)
+    return _handed_out(array, stream=_NO_WAIT if own else _DEFAULT_STREAM)
+
+
+def _handed_out(array: Any, **how: int) -> object:
+    try:
+        return array.__dlpack__(**how)
+    except BufferError as error:
+        if "float8" not in str(getattr(array, "dtype", "")):
+            raise
+        raise TypeError(f"elements of dtype {array.dtype}: this PyTorch does not hand them out ({error}); PyTorch 2.11 does") from None

@@ -240,7 +240,9 @@ def refusals():
     refused(TypeError, lambda: schedc.flash_attn_func(q, q, q.bfloat16()), "bfloat16")
     refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q[:, :9]), "'V'")
     refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, draw(1, 70, 4, 64), draw(1, 70, 4, 64)), "H % G")
-    refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q, 0.0), "scale")
+    refused(ValueError, lambda: schedc.flash_attn_func(q, q, q, 0.0), "softmax_scale: a number above 0 is wanted, not 0.0")
+    for causal in (0.125, "no", None):  # FlashAttention 2 has dropout_p before the scale
+        refused(TypeError, lambda: schedc.flash_attn_func(q, q, q, 0.1, causal), "the order is FlashAttention-3's")
     refused(TypeError, lambda: schedc.flash_attn_func(q, q, [1.0]), "v: a tensor of PyTorch is wanted, not list")
     refused(TypeError, lambda: schedc.flash_attn_func(q.cpu().numpy(), q, q), "q: a tensor of PyTorch is wanted, not ndarray")
     refused(TypeError, lambda: schedc.flash_attn_func(q, q.to("meta"), q), f"not on {q.device}, meta, {q.device}")
@@ -251,6 +253,7 @@ def refusals():
     refused(TypeError, lambda: varlen([0, 70], starts), "cu_seqlens_q: a tensor of torch.int32 with one dimension is wanted, not list")
     refused(ValueError, lambda: varlen(starts, starts[:1]), "have the same length, not 2 and 1")
     refused(TypeError, lambda: varlen(starts, starts, None), "max_seqlen_q and max_seqlen_k")
+    refused(ValueError, lambda: varlen(starts, starts, -1), "the rows of the longest sequences are wanted, not -1 and 70")
 
 
 def without_memory():

@@ -290,11 +290,15 @@ def listed():
     names = [name for name in dir(schedc) if not name.startswith("_")]
     absent = set(schedc.__all__) - set(names)
     expect(not set(names) - set(schedc.__all__) and all("attn" in name for name in absent), f"listed are {names}")
-    code = ("import sys, types, schedc; sys.modules['torch'] = types.ModuleType('torch') if sys.argv[1] else None\n"
-            "print(sorted(set(schedc.__all__) - set(dir(schedc)))); help(schedc.Store)")
-    for torch, missing in (("1", []), ("", ["flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func"])):
+    code = ("import sys, types; sys.modules['torch'] = types.ModuleType('torch') if sys.argv[1] else None\n"
+            "import schedc; print(sorted(set(schedc.__all__) ^ {n for n in dir(schedc) if n[0] != '_'}), "
+            "[n for n in schedc.__all__ if 'attn' in n]); help(schedc.Store)\n"
+            "if not sys.argv[1]: exec('from schedc import *'); print(Store is schedc.Store)")
+    of_torch = ["flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func"]
+    for torch, there in (("1", of_torch), ("", [])):
         done = subprocess.run([sys.executable, "-c", code, torch], capture_output=True, encoding="utf-8", timeout=60)
-        expect(done.stdout.startswith(f"{missing}\n"), done.stdout[:300] + done.stderr)
+        expect(done.returncode == 0 and done.stdout.startswith(f"[] {there}\n") and (torch or done.stdout.endswith("True\n")),
+               done.stdout[:300] + done.stderr)
 
 
 def by_path():
