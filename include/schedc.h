@@ -727,7 +727,8 @@ SCHEDC_API const char *schedc_input_summary(const char *kind);
  * kind, seed, shape and type alone, on every machine; between the elements of a strided tensor
  * nothing is written. For the inputs of `schedc run --seed S`, tensor number i (as schedc_tensor_at
  * counts) takes the seed S * 1000 + i. Large tensors are filled by several threads. SCHEDC_EARG: an
- * unknown kind or type, a negative extent or stride, no data. */
+ * unknown kind or type, a negative extent or stride, no data, or an address that is no multiple of
+ * an element's size. */
 SCHEDC_API schedc_status schedc_draw(const schedc_tensor *tensor, const char *kind, uint64_t seed);
 
 /* The same for a tensor of a kernel, number `index` as schedc_tensor_at counts: of a tensor of i32
@@ -786,9 +787,12 @@ SCHEDC_API schedc_status schedc_npy_write(const schedc_tensor *tensor, schedc_wr
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
 /* Called now and then by the thread that called the library, with the fraction done, 0 to 1.
- * Nonzero stops the call. Runs and comparisons call it several times a second, others before each
- * piece of their work; a short call may never do so. Another thread stops a call in no other way
- * than by this function: let it return an atomic flag that the other thread sets. */
+ * Nonzero stops the call. Runs and comparisons call it several times a second, but a comparison not
+ * while it copies its inputs (seconds for gigabytes), nor within one element of an output (a sum
+ * over 10^8 elements takes seconds); others call it before each piece of their work. A short call
+ * may never do so. Another thread stops a call in no other way than by this function: let it return
+ * an atomic flag that the other thread sets. Like all callbacks here it returns: no C++ exception
+ * may leave it, and no longjmp. */
 typedef int (*schedc_progress)(void *user, double done);
 
 typedef struct schedc_run_options {

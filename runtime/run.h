@@ -269,7 +269,9 @@ void sc_fill_input(Elem elem, void *at, const Extent *extent, InputKind kind, u6
 // Integers from `least` to below `end`; rising: from the one to the last, by steps of which some
 // are 0. Of an empty range all are `least`.
 void sc_fill_integers(void *at, const Extent *extent, i64 least, i64 end, bool rising, u64 seed);
-void sc_fill_all_nan(Elem elem, void *at, const Extent *extent);
+// progress: NULL, or asked now and then; false: it asked to stop
+bool sc_fill_all_nan(Elem elem, void *at, const Extent *extent, schedc_progress progress,
+                     void *user);
 void sc_fill_nan(Elem elem, void *at, size_t n);  // NaN (integers: INT32_MIN)
 
 // ---- npy.c: NumPy's .npy format 1.0 to 3.0, C order.

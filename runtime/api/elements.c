@@ -39,6 +39,10 @@ bool sc_good_tensor(const schedc_tensor *t) {
   return t->data || !n;
 }
 
+static bool is_aligned(const schedc_tensor *t) {
+  return (uintptr_t)t->data % sc_elem[t->type].bytes == 0;
+}
+
 static u32 input_kind(const char *name) {
   u32 kind = 0;
   while (kind < INPUT_COUNT && (!name || strcmp(sc_input_name[kind], name) != 0)) kind++;
@@ -56,16 +60,16 @@ const char *schedc_input_summary(const char *kind) {
 
 schedc_status schedc_draw(const schedc_tensor *tensor, const char *kind, uint64_t seed) {
   u32 k = input_kind(kind);
-  if (!sc_good_tensor(tensor) || k == INPUT_COUNT) return SCHEDC_EARG;
+  if (!sc_good_tensor(tensor) || !is_aligned(tensor) || k == INPUT_COUNT) return SCHEDC_EARG;
   const Extent extent = {tensor->shape, tensor->strides, tensor->rank};
   sc_fill_input((Elem)tensor->type, tensor->data, &extent, (InputKind)k, seed);
   return SCHEDC_OK;
 }
 
 schedc_status schedc_poison(const schedc_tensor *tensor) {
-  if (!sc_good_tensor(tensor)) return SCHEDC_EARG;
+  if (!sc_good_tensor(tensor) || !is_aligned(tensor)) return SCHEDC_EARG;
   const Extent extent = {tensor->shape, tensor->strides, tensor->rank};
-  sc_fill_all_nan((Elem)tensor->type, tensor->data, &extent);
+  sc_fill_all_nan((Elem)tensor->type, tensor->data, &extent, NULL, NULL);
   return SCHEDC_OK;
 }
 

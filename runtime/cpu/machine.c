@@ -226,21 +226,25 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
 // ---- tensors
 
 // Fills what the kernel only writes with poison: a caller's padding stays as it is.
-static void poison_outputs(const Binding *b) {
+// False: progress asked to stop.
+static bool poison_outputs(const Binding *b, const schedc_run_options *opt) {
   for (u32 i = 0; i < b->k->buf.n; i++) {
     const Buf *buf = &b->k->buf.at[i];
     if (sc_is_output(buf) && !(buf->dir & SCHEDC_IN) && b->buf[i].at) {
       const Extent extent = {b->buf[i].shape, b->buf[i].stride, buf->rank};
-      sc_fill_all_nan((Elem)buf->elem, b->buf[i].at, &extent);
+      if (!sc_fill_all_nan((Elem)buf->elem, b->buf[i].at, &extent, opt->progress,
+                           opt->progress_user))
+        return false;
     }
   }
+  return true;
 }
 
 // ---- entry
 
 schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b,
                            const schedc_run_options *opt) {
-  poison_outputs(b);
+  if (!poison_outputs(b, opt)) return SCHEDC_ECANCEL;
   Program *p = sc_program(sc, k, b, opt);
   if (!p->grid.total || !p->insts) return SCHEDC_OK;
   u32 n = worker_count(p);

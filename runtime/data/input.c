@@ -150,8 +150,16 @@ void sc_fill_nan(Elem elem, void *at, size_t n) {
   }
 }
 
-void sc_fill_all_nan(Elem elem, void *at, const Extent *extent) {
-  size_t n = sc_elements(extent), run = sc_run_length(extent);
-  for (size_t i = 0; i < n; i += run)
-    sc_fill_nan(elem, (char *)at + sc_where(extent, i) * sc_elem[elem].bytes, run);
+bool sc_fill_all_nan(Elem elem, void *at, const Extent *extent, schedc_progress progress,
+                     void *user) {
+  enum { AT_ONCE = 1 << 24 };
+  size_t n = sc_elements(extent), run = sc_run_length(extent), asked = 0;
+  for (size_t i = 0, part; i < n; i += part) {
+    part = run - i % run < AT_ONCE ? run - i % run : AT_ONCE;
+    sc_fill_nan(elem, (char *)at + sc_where(extent, i) * sc_elem[elem].bytes, part);
+    if (i + part - asked < AT_ONCE) continue;
+    asked = i + part;
+    if (progress && progress(user, 0)) return false;
+  }
+  return true;
 }

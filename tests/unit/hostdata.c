@@ -189,6 +189,9 @@ static void drawn_inputs(void **state) {
   schedc_tensor wrong = packed;
   assert_int_equal(schedc_draw(&packed, "nothing", 0), SCHEDC_EARG);
   assert_int_equal(schedc_draw(NULL, "normal", 0), SCHEDC_EARG);
+  wrong.data = (char *)packed.data + 1;
+  assert_int_equal(schedc_draw(&wrong, "normal", 0), SCHEDC_EARG);
+  assert_int_equal(schedc_poison(&wrong), SCHEDC_EARG);
   wrong.data = NULL;
   assert_int_equal(schedc_draw(&wrong, "normal", 0), SCHEDC_EARG);
   wrong.shape[1] = 0;  // no elements: nothing to do

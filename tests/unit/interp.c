@@ -211,6 +211,29 @@ static void test_limits(void **state) {
   close_kit(&t);
 }
 
+static int is_not_filled(void *user, double done) {
+  const float *last = user;
+  return done == 0 && *last == 7;
+}
+
+// It is asked while a large output is filled, too.
+static void test_progress_of_filling(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, product);
+  bind(&t, (i64[]){640, 64, 64000});
+  const TensorRef *c = &t.b.buf[buf_of(&t, "C")];
+  float *last = (float *)c->at + 639 * c->stride[0] + 63999;
+  *last = 7;
+  t.opt.step_budget = 2000;
+  t.opt.progress = is_not_filled;
+  t.opt.progress_user = last;
+  assert_int_equal(run(&t), SCHEDC_ECANCEL);
+  assert_true(*last == 7);
+  close_kit(&t);
+}
+
 static int goes_on(void *user, double done) {
   double *last = user;
   assert_true(done >= *last && done <= 0.5);  // the exact values are the first half
@@ -241,12 +264,19 @@ static void test_progress_of_specification(void **state) {
 int main(void) {
   if (setjmp(unwound)) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_product),       cmocka_unit_test(test_grids),
-      cmocka_unit_test(test_multicast),     cmocka_unit_test(test_copy_out),
-      cmocka_unit_test(test_order_of_ctas), cmocka_unit_test(test_one_tile_each),
-      cmocka_unit_test(test_ordered),       cmocka_unit_test(test_vote),
-      cmocka_unit_test(test_vote_together), cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_private_rings), cmocka_unit_test(test_progress_of_specification),
+      cmocka_unit_test(test_product),
+      cmocka_unit_test(test_grids),
+      cmocka_unit_test(test_multicast),
+      cmocka_unit_test(test_copy_out),
+      cmocka_unit_test(test_order_of_ctas),
+      cmocka_unit_test(test_one_tile_each),
+      cmocka_unit_test(test_ordered),
+      cmocka_unit_test(test_vote),
+      cmocka_unit_test(test_vote_together),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_private_rings),
+      cmocka_unit_test(test_progress_of_filling),
+      cmocka_unit_test(test_progress_of_specification),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
