@@ -28,7 +28,11 @@ const TokenInfo *sc_token_info(int kind) { return &info[kind]; }
 void sc_open_block(Parser *p) { p->open.at[p->open.n - 1].block = true; }
 
 void sc_too_deep(Parser *p, Span at) {
-  if (!p->stop) sc_report(p->sc, D_S_NEST, at, "more than %d levels of nesting", SC_MAX_NEST);
+  if (!p->stop) {
+    Diag *d = sc_report(p->sc, D_S_NEST, at, "more than %d levels of nesting", SC_MAX_NEST);
+    sc_help(p->sc, d,
+            "give parts of it names, by 'let' or 'def'; each term of a long sum is a level");
+  }
   p->stop = true;
 }
 

@@ -196,9 +196,11 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
                         "a position is a uniform value, an index, or the sum of both");
     sc_help(l->sc, d,
             low_at(l, x)->deps & DEP_TILE
-                ? "what differs from element to element is no position: compare it with an index "
-                  "that runs over all of them, as in 'sum(j) where(j == place[i], x[i,j], 0)'"
-                : "an index has the factor 1; two indices cannot share a position");
+                ? "what differs from element to element is no position: take a row at a time in a "
+                  "loop, 'let at = place[r]', or compare it with an index that runs over all of "
+                  "them, as in 'sum(j) where(j == place[i], x[i,j], 0)'"
+                : "an index has the factor 1, and stands in no 'min' or other function; two "
+                  "indices cannot share a position");
     return false;
   }
   return b->space != SP_REG || register_position(l, n, b, dim, *p);
