@@ -64,8 +64,13 @@ tar -C "$to" --strip-components=1 --one-top-level=one -xf "$to"/first/schedc-ama
 cc -O0 -ffp-contract=off -Wall -Wextra -Werror -c "$to/one/schedc.c" -o "$to/one/schedc.o"
 cc -I"$to/one" examples/embed.c "$to/one/schedc.o" -o "$to/one/embed" -lm -lpthread -ldl
 "$to/one/embed"
-for file in include/schedc.h share/schedc/schedules/{fa3_fwd.sched,tuned/README.md} share/doc/schedc/{LICENSE,README.md,language.md}; do
+for file in include/schedc.h share/schedc/schedules/{fa3_fwd.sched,tuned/README.md} share/doc/schedc/{LICENSE,README.md,lang/README.md}; do
   [ -s "$to/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+find "$to/share/doc/schedc" -name '*.md' | while read -r page; do
+  { grep -oE '\]\([^)#: ]+' "$page" || true; } | cut -c3- | while read -r link; do
+    [ -e "$(dirname "$page")/$link" ] || { echo "$page names $link, which is not installed"; exit 1; }
+  done
 done
 "$to/bin/schedc" --version
 model=$lib/schedc/libschedc_model.so

@@ -123,7 +123,7 @@ typedef struct Attention {
   u32 q, k, v, o, l;
 } Attention;
 
-// The specification of fa3_fwd as language.md has it.
+// The specification of fa3_fwd as lang/README.md has it.
 static inline void attention(Fix *f, Attention *a) {
   Sc *sc = &f->sc;
   Kernel *k = f->k;
