@@ -267,7 +267,7 @@ class Kernel:
         """The guard that leaves a tensor, scalar or dimension out. None: there is none such."""
         return _core.why_absent(self._handle, name)
 
-    def _check_dims(self, dims: Mapping[str, int], also: Iterable[str] = (), missing: Optional[Iterable[str]] = None) -> None:
+    def _check_dims(self, dims: Mapping[str, Any], also: Iterable[str] = (), missing: Optional[Iterable[str]] = None) -> None:
         """Of dimensions by name: each is one of the kernel's, or one of `also`, and none is missing (None: all others are)."""
         known = self.dims
         wrong = [self._why_absent(name) or f"{self.name} has no dimension {name}" for name in dims if name not in (*known, *also)]
@@ -287,7 +287,8 @@ class Kernel:
             words = re.findall(r"\w+", " ".join(self.tensors[index].dims))
             names = (*self.dims, *(s.name for s in self.scalars))
             missing = ", ".join(d for d in names if d in words and d not in dims)
-            raise ValueError(f"the shape of {tensor} does not follow from the dimensions given: {missing} are not")
+            why = f"{missing} are not" if missing else "an extent is negative"
+            raise ValueError(f"the shape of {tensor} does not follow from the dimensions given: {why}")
         return shape
 
     def _shape(self, index: int, dims: Mapping[str, int]) -> Optional[Tuple[int, ...]]:
@@ -435,6 +436,8 @@ class Kernel:
         """What a launch for these dimensions and scalars would take on an H200, by the cost model. Nothing runs, and no GPU
         is needed; but a kernel whose loops ask for elements of its inputs is refused."""
         scalars = tuple(named.get(s.name) for s in self.scalars)
+        of_scalars = {s.name for s in self.scalars}
+        self._check_dims({name: value for name, value in named.items() if name not in of_scalars}, missing=())
         reals = {s.name for s in self.scalars if s.type != "i32"}
         dims = {name: int(value) for name, value in named.items() if name not in reals}
         shaped = tuple(Memory(0, t.type, self.shape(t.name, **dims)) for t in self.tensors)

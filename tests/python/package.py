@@ -455,6 +455,8 @@ def predicted(args):
     expect(f"predicted on an H200: {said.ms:.3f} ms at {said.clock_mhz:.0f} MHz" in told, said)
     expect(f"bound by {said.bound}" in told, said)
     raises(ValueError, lambda: kernel.predict(M=64, N=64), "the shape of A")
+    raises(ValueError, lambda: kernel.predict(**dims, L=64), "has no dimension L")
+    raises(ValueError, lambda: kernel.predict(**{**dims, "M": -1}), "dims: M: an integer from 0")
     expect(scale().predict(M=1000, n=3) == scale().predict(M=1000, n=3, a=1.5), "scalars change what is taken")
     raises(schedc.ScheduleError, lambda: scale().predict(M=1000), "'n'")
     lengths = {"B": 1, "TQ": 64, "TK": 64, "H": 1, "G": 1}
