@@ -8,9 +8,10 @@ static void too_deep(Flow *f, const Ins *ins, const char *what) {
   const RingState *r = &f->now->ring[ins->arg[0]];
   const Ring *ring = &f->k->ring.at[ins->arg[0]];
   if (!sc_blame(f, &f->blamed_ring[ins->arg[0]])) return;
+  const char *all =
+      ring->stages == 1 ? "the only stage" : sc_printf(f->sc, "all %u stages", ring->stages);
   Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span,
-                      "'%s %s' can never go on: this role holds all %u stages of it", what,
-                      ring->name, r->held);
+                      "'%s %s' can never go on: this role holds %s of it", what, ring->name, all);
   sc_note(f->sc, d, f->r->code.at[r->hold[0].site].span, "the oldest of them is held from here");
   sc_help(f->sc, d, "release one before, or give '%s' more stages", ring->name);
 }
