@@ -496,7 +496,8 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
         raise ValueError(f"max_seqlen_q and max_seqlen_k: the rows of the longest sequences are wanted, not {max_seqlen_q} and "
                          f"{max_seqlen_k}")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
+    starts = cu_seqlens_q, cu_seqlens_k
+    longest = min(max_seqlen_q, q.shape[0]), min(max_seqlen_k, k.shape[0])  # no tiles for rows that are in no sequence
     if not alone:
         out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal, trust_elements)[0]
         return out

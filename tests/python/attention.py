@@ -195,6 +195,8 @@ def varlen():
         expect(not ours[1][140:170].any() and not ours[2][140:170].any(), "keys without queries have a gradient")
     trusting = schedc.flash_attn_varlen_func(q, k, v, starts_q, starts_k, 150, 140, causal=True, trust_elements=True)
     expect(torch.equal(trusting, o), "without a look at the lists the output is another")
+    longer = schedc.flash_attn_varlen_func(q, k, v, starts_q, starts_k, 2**40, 2**40, causal=True)
+    expect(torch.equal(longer, o), "with lengths beyond all rows the output is another")
     for x, y in zip(torch.autograd.grad(trusting, (q, k, v), go), ours):
         near("gradients without a look at the lists", x, y, 16)
     expect(not schedc.flash_attn_varlen_func(q.detach(), k.detach(), v.detach(), starts_q, starts_k, 150, 140).requires_grad,
