@@ -141,13 +141,24 @@ static bool may_have_met(const Search *s, const Execution *d, const Execution *e
   return shared && one;
 }
 
-// Can the later execution know nothing of the earlier one, in another CTA? CTAs learn of others
-// only by turns, and only of those before them along an axis.
+// May an execution know of another one, in another CTA? CTAs learn of others only by turns, which
+// those pass on behind what they have done, to CTAs that differ from them along the turn's axis.
+static bool may_know(const Search *s, const Execution *d, const Execution *of) {
+  const Kernel *k = s->v->k;
+  u32 along = 0;
+  for (u32 t = 0; t < k->turn.n; t++)
+    if (sc_turn_over_ctas(&k->turn.at[t])) along |= 1u << k->turn.at[t].axis;
+  for (u32 i = 0; i < k->axis.n; i++)
+    if (!(along >> i & 1) && d->axis[i] != of->axis[i]) return false;
+  return d->turned && of->passed;
+}
+
+// Can neither know of the other? CTAs take a turn behind those before them along an axis.
 static bool unheard(const Search *s, const Execution *early, const Execution *late) {
   bool before = true;
   for (u32 i = 0; i < s->v->k->axis.n; i++) before &= early->axis[i] <= late->axis[i];
   if (may_have_met(s, early, late)) return false;
-  return !late->turned && (before || !early->turned);
+  return !may_know(s, late, early) && (before || !may_know(s, early, late));
 }
 
 static bool in_two_tiles(Search *s, const Executions *all, u32 from) {

@@ -206,23 +206,32 @@ static void help_roles(Races *v, Diag *d, const Race *r) {
             tensor ? "" : "the stage of ", tensor ? b->name : k->ring.at[b->ring].name);
 }
 
-static const char *other_axis(const Kernel *k, const Race *r) {
+// The first axis along which the two tiles differ.
+static u32 other_axis(const Kernel *k, const Race *r) {
   u32 i = 0;
   while (i + 1 < k->axis.n && r->first->axis[i] == r->second->axis[i]) i++;
-  return k->axis.at[i].name;
+  return i;
 }
 
 static void help_tiles(Races *v, Diag *d, const Race *r) {
   const Kernel *k = v->k;
+  const u32 axis = other_axis(k, r);
   for (u32 i = 0; i < k->turn.n; i++) {
-    if (!sc_turn_over_ctas(&k->turn.at[i])) continue;
-    sc_help(v->sc, d, "take the turn '%s' before it, and pass it on after it", k->turn.at[i].name);
+    const Turn *t = &k->turn.at[i];
+    if (!sc_turn_over_ctas(t)) continue;
+    if (t->axis == axis)
+      sc_help(v->sc, d, "take the turn '%s' before it, and pass it on after it", t->name);
+    else
+      sc_help(v->sc, d,
+              "these CTAs differ along %s, and the turn '%s' goes along %s: 'turn t : %s' orders "
+              "them",
+              k->axis.at[axis].name, t->name, k->axis.at[t->axis].name, k->axis.at[axis].name);
     return;
   }
   sc_help(v->sc, d,
           "tiles run in no order: let each touch elements of its own, or let CTAs take turns, "
           "'turn t : %s'",
-          other_axis(k, r));
+          k->axis.at[axis].name);
 }
 
 // A copy of the same instance, which its program has overtaken.

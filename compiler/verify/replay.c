@@ -126,8 +126,18 @@ static bool take(Replay *r, Proc *p, u32 turn) {
   return true;
 }
 
+// Who takes the turn next hears of what the instance has done, or knows to be over. (Of its own,
+// also of what it has not waited for.)
+static void tell_next(Replay *r, const Proc *p) {
+  for (u32 i = 0; i < r->out->n; i++) {
+    Execution *d = &r->out->at[i];
+    d->passed |= d->proc == (u32)(p - r->proc) || sc_execution_known(p->clock, d);
+  }
+}
+
 static void pass(Replay *r, Proc *p, u32 turn) {
   const Turn *t = &r->k->turn.at[turn];
+  if (sc_turn_over_ctas(t)) tell_next(r, p);
   if (is_free(r, t)) return;
   hand_on(r, &r->passed[turn], due(r, t, p, turn), p);
   p->taken[turn]++;

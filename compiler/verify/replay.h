@@ -32,6 +32,7 @@ typedef struct Execution {
   bool second;  // of access b
   bool over;
   bool turned;          // the instance had heard of a turn over CTAs, in this tile
+  bool passed;          // one was passed on later in this tile, by somebody who may know of it
   u32 proc, time, end;  // end: when the instance knew that it was over
   u32 landing;          // a copy in: which component of clocks says that it has landed …
   u32 fill;             // … from this value on. Of a stage: the number of the fill or hold
