@@ -131,21 +131,28 @@ static bool in_one_tile(Search *s, const Executions *all) {
   return false;
 }
 
+static bool shares_rings(const Kernel *k) {
+  for (u32 i = 0; i < k->ring.n; i++)
+    if (k->ring.at[i].multicast) return true;
+  return false;
+}
+
 // In CTAs of one cluster that share a ring? Each waits for releases of the other.
 static bool may_have_met(const Search *s, const Execution *d, const Execution *e) {
   const Kernel *k = s->v->k;
-  bool shared = false, one = true;
-  for (u32 i = 0; i < k->ring.n; i++) shared |= k->ring.at[i].multicast;
+  bool one = true;
   for (u32 i = 0; i < k->axis.n; i++)
     one &= d->axis[i] / k->axis.at[i].cluster == e->axis[i] / k->axis.at[i].cluster;
-  return shared && one;
+  return one && shares_rings(k);
 }
 
 // May an execution know of another one, in another CTA? CTAs learn of others only by turns, which
 // those pass on behind what they have done, to CTAs that differ from them along the turn's axis.
+// (Where CTAs of a cluster share a ring, one of them may pass on what another one has done.)
 static bool may_know(const Search *s, const Execution *d, const Execution *of) {
   const Kernel *k = s->v->k;
   u32 along = 0;
+  if (shares_rings(k)) return d->turned;
   for (u32 t = 0; t < k->turn.n; t++)
     if (sc_turn_over_ctas(&k->turn.at[t])) along |= 1u << k->turn.at[t].axis;
   for (u32 i = 0; i < k->axis.n; i++)
