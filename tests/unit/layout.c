@@ -79,8 +79,8 @@ static const char frame[] =
     "c : f32[64] = 0\n    wait r, g, f\n    %s\n    release r, g, f\n"
     "    Y[x*128 + i, j] = s[i,j] + c[j] + m[i] + p[i,j]\n  }\n}\n";
 
-// The move of the statement that stands for %s.
-static Move move_of(void **state, const char *body) {
+// The last of the statements that stand for %s.
+static const Map *statement(void **state, const char *body, const Kernel **kernel) {
   Fixture *f = *state;
   end(state), begin(state);
   const Kernel *k = compile(f, "t.sched", sc_printf(&f->sc, frame, body));
@@ -88,7 +88,13 @@ static Move move_of(void **state, const char *body) {
   u32 at = 0;
   while (code->at[at].op != OP_RELEASE) at++;
   while (code->at[at].op != OP_MAP && code->at[at].op != OP_MAPADD) at--;
-  return (Move)k->map.at[code->at[at].arg[0]].move;
+  *kernel = k;
+  return &k->map.at[code->at[at].arg[0]];
+}
+
+static Move move_of(void **state, const char *body) {
+  const Kernel *k;
+  return (Move)statement(state, body, &k)->move;
 }
 
 static void moves(void **state) {
@@ -161,14 +167,8 @@ static void registers(void **state) {
 
 // The operation that the last statement's value ends in.
 static ExprOp ends_in(void **state, const char *body) {
-  Fixture *f = *state;
-  end(state), begin(state);
-  const Kernel *k = compile(f, "t.sched", sc_printf(&f->sc, frame, body));
-  const Code *code = &k->role.at[2].code;
-  u32 at = 0;
-  while (code->at[at].op != OP_RELEASE) at++;
-  while (code->at[at].op != OP_MAP) at--;
-  const Map *m = &k->map.at[code->at[at].arg[0]];
+  const Kernel *k;
+  const Map *m = statement(state, body, &k);
   const Expr *e = &k->expr.at[m->root];
   if (!x_reduces(e->op)) return (ExprOp)e->op;
   assert_int_equal(m->folds, 1);
