@@ -18,6 +18,7 @@ typedef struct Divisors {
   Span at;       // of the operation
   u32 steps;
   const Map *map;
+  VEC(Xid) not_0;  // a condition that holds says so of these
 } Divisors;
 
 static bool *find_divisions(Sc *sc, const Kernel *k) {
@@ -47,13 +48,37 @@ static void give_up(Divisors *d, Xid divisor) {
 
 static void walk(Divisors *d, Xid x);
 
+// Notes what the condition says is not 0, if it holds, or if it does not. (Facts are inequalities,
+// and this is none.)
+static void note_not_0(Divisors *d, Xid cond, bool holds) {
+  const Kernel *k = d->v->k;
+  const Expr *e = &k->expr.at[cond];
+  i64 n;
+  if (e->op == X_NOT) note_not_0(d, e->a, !holds);
+  if (e->op == (holds ? X_AND : X_OR)) {
+    note_not_0(d, e->a, holds);
+    note_not_0(d, e->b, holds);
+  }
+  if (e->op != (holds ? X_NE : X_EQ)) return;
+  if (x_const_int(k, e->b, &n) && !n) PUSH(d->v->sc, &d->not_0, e->a);
+  if (x_const_int(k, e->a, &n) && !n) PUSH(d->v->sc, &d->not_0, e->b);
+}
+
+static bool is_0_never(const Divisors *d, Xid x) {
+  for (u32 i = 0; i < d->not_0.n; i++)
+    if (d->not_0.at[i] == x) return true;
+  return sc_fact_less(d->facts, 0, x) || sc_fact_less(d->facts, x, 0);
+}
+
 // Walks over what is computed if the condition holds, or if it does not.
 static void walk_if(Divisors *d, Xid cond, bool holds, Xid x) {
   if (!d->divide[x]) return;
-  const u32 mark = sc_facts_mark(d->facts);
+  const u32 mark = sc_facts_mark(d->facts), noted = d->not_0.n;
   sc_facts_assume(d->facts, cond, holds);
+  note_not_0(d, cond, holds);
   walk(d, x);
   sc_facts_drop(d->facts, mark);
+  d->not_0.n = noted;
 }
 
 static void walk(Divisors *d, Xid x) {
@@ -72,8 +97,7 @@ static void walk(Divisors *d, Xid x) {
   }
   const u32 n = x_operands(d->v->k, x, operand);
   for (u32 i = 0; i < n; i++) walk(d, operand[i]);
-  if (x_divides(e.op) && !sc_fact_less(d->facts, 0, e.b) && !sc_fact_less(d->facts, e.b, 0))
-    give_up(d, e.b);
+  if (x_divides(e.op) && !is_0_never(d, e.b)) give_up(d, e.b);
 }
 
 // What is known of an element-wise statement's indices: each is at least 0, and below its extent.
