@@ -4,7 +4,7 @@
   bench/build.py [--schedc build/release/schedc] [--rounds 5] [--out FILE.json] [--only REGEX]
 
 A round builds each point once, one after the other, without the cache. Printed are medians over the rounds in seconds, and
-how far the rounds lie apart. NVRTC's part, of which ptxas is some half, uses one core, so let nothing else run.
+how far the rounds lie apart. NVRTC's part, of which ptxas is a third to a half, uses one core, so let nothing else run.
 Exit code: 0, all were built; 1 otherwise.
 """
 import argparse

@@ -206,7 +206,7 @@ void low_assign(Low *l, const Node *n) {
                         "adding into a tensor needs f32 elements, and '%s' has %s", b->name,
                         sc_elem[b->elem].text);
     sc_note(l->sc, d, b->span, "declared here");
-    sc_help(l->sc, d, "copies add other elements than those of 8 bits: '%s[…] += stage'", b->name);
+    sc_help(l->sc, d, "copies add all elements but those of 8 bits: '%s[…] += stage'", b->name);
     return;
   }
   low_emit(l, to_memory ? OP_MAPADD : OP_MAP, 0, map, 0, 0, n->span);

@@ -54,6 +54,7 @@ static void note_not_0(Divisors *d, Xid cond, bool holds) {
   const Kernel *k = d->v->k;
   const Expr *e = &k->expr.at[cond];
   i64 n;
+  if (!d->steps || !--d->steps) return;
   if (e->op == X_NOT) note_not_0(d, e->a, !holds);
   if (e->op == (holds ? X_AND : X_OR)) {
     note_not_0(d, e->a, holds);

@@ -431,9 +431,9 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
                     alibi_slopes: Optional[Tensor] = None, deterministic: bool = False, return_attn_probs: bool = False,
                     q_descale: Optional[Tensor] = None, k_descale: Optional[Tensor] = None,
                     v_descale: Optional[Tensor] = None) -> Tensor:
-    """softmax(scale * Q Kᵀ) V, with flash-attn's layouts, and FlashAttention-3's order of arguments (FlashAttention 2 has dropout_p
-    before softmax_scale): q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are
-    a multiple of groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
+    """softmax(scale * Q Kᵀ) V, with flash-attn's layouts, and FlashAttention-3's order of arguments (FlashAttention 2 has
+    dropout_p before softmax_scale): q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are a multiple of
+    groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
 
     Elements may also be float8_e4m3fn or float8_e5m2, as with FlashAttention-3. Then O is bfloat16, and there are no gradients.
     q_descale (batch, heads or groups), k_descale and v_descale (batch, groups): what Q, K and V of a head are multiplied by;
